@@ -23,7 +23,7 @@ NAME = $(wordlist 2,99,$(MAKECMDGOALS))
 $(eval $(filter-out serve test lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test test-postgres lint lock wheel extra bundle extension proof bench recall-tables clean
+.PHONY: help serve test test-postgres test-newest lint lock wheel extra bundle extension proof bench recall-tables clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -47,6 +47,15 @@ POSTGRES_TESTS ?= tests/storage tests/access/audit tests/access/groups tests/acc
 
 test-postgres: ## run the tests that ask the database on PostgreSQL (TESTS=tests for all)
 	@LOCI_TEST_DB=postgres $(MAKE) test TESTS="$(if $(filter command line,$(origin TESTS)),$(TESTS),$(POSTGRES_TESTS))"
+
+# In an environment of its own: .venv keeps the tested versions.
+NEWEST := $(TEST_HOME)/newest
+test-newest: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests with the newest release of each library
+	@[ -x .venv/bin/uv ] || $(PIP) install --quiet uv
+	@$(PY) -m bench.scripts.newest "$(NEWEST)/requirements.txt"
+	@.venv/bin/uv venv --quiet --clear --python $(PY) "$(NEWEST)/venv"
+	@.venv/bin/uv pip sync --quiet --python "$(NEWEST)/venv/bin/python" "$(NEWEST)/requirements.txt"
+	@$(MAKE) test PY="$(NEWEST)/venv/bin/python"
 
 proof: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the long proofs, or one: make proof NAME
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.proof $(NAME) $(ARGS)
@@ -74,12 +83,12 @@ extra: .venv/.installed-serve ## install what an optional feature needs: make ex
 	@names="$$($(PY) -m bench.scripts.extra "$(NAME)")"; echo "Installing" $$names; $(PIP) install --quiet $$names
 
 bundle: | .venv/bin/python ## write loci.mcpb for desktop clients and server.json for the MCP registry into dist/mcp/
-	@$(PY) -m bench.agents.bundle
+	@$(PY) -m bench.scripts.bundle
 
 # `make proof extension` names a proof.
 ifneq (proof,$(firstword $(MAKECMDGOALS)))
 extension: | .venv/bin/python ## pack the browser extension for Chrome and Firefox into dist/extension/ (npm)
-	@$(PY) -m bench.agents.extension.pack
+	@$(PY) -m bench.scripts.extension
 endif
 
 clean: ## remove everything made in this folder; your memories in LOCI_HOME stay

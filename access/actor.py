@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from access.errors import NotPermitted
 from access.models import Membership, PersonWrites, Role
 from guard import Door
 
@@ -95,6 +96,10 @@ class Actor:
         role = self.roles.get(group_key)
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
+    def decides(self, group_key: int) -> bool:
+        """Whether the actor is a person who may curate the group: what it writes there waits for nobody else."""
+        return self.is_person and self.may(CURATE, group_key)
+
     @property
     def door(self) -> Door:
         """Where a text of this caller comes in, unless it is from outside."""
@@ -113,3 +118,9 @@ class Actor:
     def may_enter(self, group_key: int) -> bool:
         """Whether the actor may know that this group exists."""
         return self.all_groups or group_key in self.roles
+
+
+def require_admin_of_all(actor: Actor, deed: str, *, hint: str = "Ask a superuser.") -> None:
+    """Raise NotPermitted unless the actor administers all groups; `deed` ends "Only an admin of all groups may …"."""
+    if not actor.is_admin_of_all:
+        raise NotPermitted(f"Only an admin of all groups may {deed}.", hint=hint)

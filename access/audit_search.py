@@ -11,13 +11,14 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import READ, Actor
+from access.actor import Actor
 from access.audit.chains import HEADS, OWN
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
-from access.errors import InvalidInput, NotPermitted
+from access.errors import InvalidInput
 from access.groups import find_group
 from access.models import AuditEntry, Group
+from access.visibility import check_may_read
 
 BATCH_ROWS = 2000  # in memory
 EXPORTED_FIELDS = (
@@ -54,40 +55,35 @@ def find_log_entries(
         GroupNotFound: no group of that name exists that the actor may enter.
         InvalidInput: `until` is not after `since`.
     """
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
-    rows = AuditEntry.objects.filter(filter_condition(actor, filters or LogFilter()))
-    rows = rows.select_related("payload_row")
-    if not actor.all_groups:
-        entered = Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)
-        rows = rows.filter(group__in=list(entered))
-    if origin is None:
+    check_may_read(actor)
+    chosen = filters or LogFilter()
+    if chosen.since and chosen.until and chosen.until <= chosen.since:
+        raise InvalidInput("'until' is not after 'since'.", field="until")
+    wanted: dict[str, Any] = {
+        "memory_id__in": chosen.memories,
+        "operation": chosen.operation,
+        "run": chosen.run,
+        "at__gte": chosen.since,
+        "at__lt": chosen.until,
+        "group": find_group(actor, chosen.group).id if chosen.group else None,
+    }
+    rows = AuditEntry.objects.filter(**{name: value for name, value in wanted.items() if value})
+    if chosen.actor:
+        rows = rows.filter(Q(actor=chosen.actor) | Q(actor__startswith=f"{chosen.actor}/"))
+    rows = visible_log(actor, rows.select_related("payload_row"))
+    return rows if origin is None else without_links(rows.filter(origin=origin), chosen.operation)
+
+
+def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+    """The rows about groups that the actor may enter; a superuser sees all rows."""
+    if actor.all_groups:
         return rows
-    return without_links(rows.filter(origin=origin), filters.operation if filters else "")
+    return rows.filter(group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)))
 
 
 def without_links(rows: QuerySet[AuditEntry], operation: str) -> QuerySet[AuditEntry]:
     """The rows without the chain of heads, which grows every minute, unless its operation is asked for."""
     return rows if operation == Operation.HEADS else rows.exclude(chain=HEADS)
-
-
-def filter_condition(actor: Actor, filters: LogFilter) -> Q:
-    """The filters as a condition; raises as find_log_entries() does."""
-    if filters.since and filters.until and filters.until <= filters.since:
-        raise InvalidInput("'until' is not after 'since'.", field="until")
-    wanted: dict[str, Any] = {
-        "memory_id__in": filters.memories,
-        "operation": filters.operation,
-        "run": filters.run,
-        "at__gte": filters.since,
-        "at__lt": filters.until,
-    }
-    condition = Q(**{name: value for name, value in wanted.items() if value})
-    if filters.group:
-        condition &= Q(group=find_group(actor, filters.group).id)
-    if filters.actor:
-        condition &= Q(actor=filters.actor) | Q(actor__startswith=f"{filters.actor}/")
-    return condition
 
 
 def export_log(

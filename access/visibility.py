@@ -10,13 +10,30 @@ from access.errors import NotPermitted
 from access.models import Group
 
 
+@dataclass(frozen=True, kw_only=True)
+class Narrowing:
+    """Filters that a caller sets; every field narrows, and an empty one does not. `thread` is a name."""
+
+    types: frozenset[str] = frozenset()
+    scope: str = ""
+    tags: frozenset[str] = frozenset()
+    min_confidence: float = 0.0
+    min_importance: int = 0
+    thread: str = ""
+    source: str = ""
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    include_orphans: bool = False
+
+
 @dataclass(frozen=True)
-class Visibility:
+class Visibility(Narrowing):
     """The rows that a call may read. A caller can narrow them, never widen them.
 
     `groups` holds group keys; None means every group (a superuser's list). `include_global` adds the global memories of
-    all groups. Empty `types`, `tags`, `scope`, `thread` (a name) and `source`
-    do not narrow. If `types` is set, retracted memories of the
+    all groups. If `types` is set, retracted memories of the
     `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
     have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
@@ -28,21 +45,9 @@ class Visibility:
     states: frozenset[str]
     trusts: frozenset[str]
     now: datetime
-    types: frozenset[str] = frozenset()
     retracted_types: frozenset[str] = frozenset()
-    scope: str = ""
-    tags: frozenset[str] = frozenset()
-    min_confidence: float = 0.0
-    min_importance: int = 0
-    thread: str = ""
-    source: str = ""
-    as_of: datetime | None = None
-    known_at: datetime | None = None
-    after: datetime | None = None
-    before: datetime | None = None
     shown_then: frozenset[int] = frozenset()
     hidden_then: frozenset[int] = frozenset()
-    include_orphans: bool = False
     orphans: frozenset[int] = frozenset()
 
     @property
@@ -51,22 +56,10 @@ class Visibility:
         return self.as_of is not None or self.known_at is not None
 
 
-@dataclass(frozen=True)
-class Narrowing:
-    """Filters that a caller sets; every field narrows."""
-
-    types: frozenset[str] = frozenset()
-    scope: str = ""
-    tags: frozenset[str] = frozenset()
-    min_confidence: float = 0.0
-    min_importance: int = 0
-    thread: str = ""
-    source: str = ""
-    as_of: datetime | None = None
-    known_at: datetime | None = None
-    after: datetime | None = None
-    before: datetime | None = None
-    include_orphans: bool = False
+def check_may_read(actor: Actor, group: Group | None = None) -> None:
+    """Raise NotPermitted unless the actor may read in the group, or without one, at all."""
+    if not actor.may(READ, group.key if group else None):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 
 
 def visible_to(
@@ -82,8 +75,7 @@ def visible_to(
     Raises:
         NotPermitted: the actor may not read in the group, or at all.
     """
-    if not actor.may(READ, group.key if group else None):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor, group)
     if group is not None:
         groups: frozenset[int] | None = frozenset({group.key})
     else:
@@ -94,6 +86,5 @@ def visible_to(
         states=states,
         trusts=trusts,
         now=timezone.now(),
-        # Both classes use the same field names: a filter unknown to Visibility fails here and is never ignored.
         **vars(narrowing or Narrowing()),
     )

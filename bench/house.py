@@ -7,91 +7,26 @@ of these.
 
 import argparse
 import ast
-import json
+import asyncio
 import re
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
 
-from bench.proof.home import environment, make_home
+from bench.proof.home import make_home
 from bench.proof.proof import REPOSITORY
+from bench.proof.report import put_between
 from tests import architecture
 
 MARK = "<!-- marks -->"
 END = "<!-- end of marks -->"
 NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
 NEAR = 0.02
-# Of version 0.3.0; what was measured another way then is left out.
-BEFORE = (
-    "95 / 91",
-    "17, 8",
-    "486",
-    "42 %",
-    "35",
-    "122",
-    "51",
-    "426",
-    "0",
-    "6 / 18 / 56",
-    "99,391",
-    "68,513; 0.69",
-)
-TRACED = """
-import asyncio, json, sys, threading, time, django; django.setup()
-from pathlib import Path
-from access.groups import create_group
-from access.tokens import operator
-from loci_site.mcp.auth import acting_as
-from loci_site.mcp.tools import recall_memory, store_memory
-from memories.embedding import get_encoder
-root, passed = str(Path.cwd()) + "/", None
-
-def look(frame, event, _):
-    name = frame.f_code.co_filename
-    if passed is not None and event == "call" and name.startswith(root):
-        name = name.removeprefix(root)
-        if not name.startswith((".venv", "bench/")) and (not passed or passed[-1] != name):
-            passed.append(name)
-
-def trace(call, room):
-    global passed
-    passed = []
-    asyncio.run(call())
-    files, passed = passed, None
-    own = [name for name in files if name.startswith(room)]
-    return {"files": len(set(files)), "own": len(set(own)), "visits": own.count(own[0])}
-
-threading.setprofile(look); sys.setprofile(look)
-get_encoder(timeout_s=60); actor = operator(); create_group(actor, "bench")
-with acting_as(actor):
-    save = lambda text: store_memory(text, group="bench")
-    ask = lambda text: recall_memory(text, group="bench")
-    for text in ("The port is 8081.", "Tea is at four."):
-        asyncio.run(save(text)); asyncio.run(ask(text))
-    found = {
-        "store": trace(lambda: save("The gate opens at nine."), "memories/store/"),
-        "recall": trace(lambda: ask("when does the gate open?"), "memories/recall/"),
-    }
-print(json.dumps(found))
-"""
-STATS = """
-import sys
-from django.core.management import call_command
-import django; django.setup()
-call_command("{command}")
-names = {layers!r}
-print("\\n" + str(sum(name.split(".")[0] in names for name in sys.modules)))
-"""
-
-OPTIONS = """
-import django; django.setup()
-from bench.reference.commands import page
-sections = page().split("\\n## ")
-print(sum(part.count("\\n| `--") for part in sections if not part.startswith(("migrate", "createsuperuser", "changepassword"))))
-"""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -106,26 +41,16 @@ def main(arguments: Sequence[str]) -> None:
         metavar="PAGE",
         help=f"exit 1 if a number of this page is more than {NEAR:.0%} off",
     )
-    options = parser.parse_args(arguments)
-    table = "\n".join(
-        [
-            "| trait | mark | 0.3.0 | now |",
-            "|---|---|---|---|",
-            *(f"| {a} | {b} | {before} | {c} |" for (a, b, c), before in zip(rows(), BEFORE, strict=True)),
-        ]
-    )
+    chosen = parser.parse_args(arguments)
+    lines = [f"| {' | '.join(row)} |" for row in rows()]
+    table = "\n".join(["| trait | mark | 0.3.0 | now |", "|---|---|---|---|", *lines])
     print(table)
-    page = options.write or options.check
+    page = chosen.write or chosen.check
     if page is None:
         return
-    text = page.read_text(encoding="utf-8")
-    before, mark, rest = text.partition(MARK)
-    if not mark or END not in rest:
-        raise SystemExit(f"{page} has no lines '{MARK}' and '{END}'.")
-    fresh = f"{before}{MARK}\n{table}\n{END}{rest.partition(END)[2]}"
-    if options.write:
-        page.write_text(fresh, encoding="utf-8")
-    elif not are_near(rest.partition(END)[0], table):
+    if chosen.write:
+        put_between(page, MARK, END, table)
+    elif not are_near(page.read_text(encoding="utf-8").partition(MARK)[2].partition(END)[0], table):
         raise SystemExit(f"{page} has another table: python -m bench.house --write {page}")
 
 
@@ -140,77 +65,99 @@ def are_near(told: str, counted: str) -> bool:
     )
 
 
-def rows() -> list[tuple[str, str, str]]:
-    """Each trait with its mark and what is measured."""
+def rows() -> list[tuple[str, str, str, str]]:
+    """Each trait with its mark, what it was in version 0.3.0, and what is measured now."""
     with TemporaryDirectory(prefix="loci-house-") as folder:
-        home = Path(folder) / "home"
-        make_home(home)
-        traced = json.loads(run_in(home, TRACED))
-        imported = run_in(home, STATS.format(command=STATS_COMMAND, layers=architecture.LAYERS))
-        options = run_in(home, OPTIONS)
-        settings = run_in(
-            home, "from loci_site.config.readers import KEYS; print(sum(map(len, KEYS.values())))"
+        home = make_home(Path(folder) / "home")
+        # Each in a process of its own.
+        store, recall = home.ask("house:traced")
+        imported, options, settings = (
+            home.ask(f"house:{each}") for each in ("imported", "options", "settings")
         )
-    store, recall = traced["store"], traced["recall"]
     lengths = [length for length, _ in architecture.function_lengths(REPOSITORY)]
-    own, names = own_names()
+    own, names = architecture.own_file_names(REPOSITORY)
     code, tests = lines(architecture.LAYERS), lines(("tests",))
     cycles = architecture.module_cycles(REPOSITORY) + architecture.package_cycles(REPOSITORY)
     return [
-        ("files that a store / a recall passes from the MCP tool", "≤ 62 / ≤ 62", f"{store['files']} / {recall['files']}"),
-        ("… of them in `memories/store`, and visits to the first", "≤ 12, ≤ 4", f"{store['own']}, {store['visits']}"),
-        ("project modules that `loci stats` imports", "≤ 320", imported),
-        ("module-level names used in their own file alone, without `_`", "0", f"{own / names:.0%}"),
-        ("names that `memories.store` exports", "≤ 12", str(len(exports("memories/store/__init__.py")))),
-        ("settings", "≤ 85", settings),
-        ("commands at the top level", "≤ 28", str(len(commands()))),
-        ("their options, as docs/reference/commands.md lists them", "≤ 260", options),
-        ("import cycles, imports for types and in functions counted", "0", str(len(cycles))),
-        ("lines of a function: median / p90 / longest", "≤ 8 / 30 / 60", f"{median(lengths):.0f} / {quantiles(lengths, n=10)[-1]:.0f} / {max(lengths)}"),
-        ("lines of product Python", "≤ 84,000", f"{code:,}"),
-        ("lines of tests; tests : product", "≥ 0.75", f"{tests:,}; {tests / code:.2f}"),
+        ("files that a store / a recall passes from the MCP tool", "≤ 62 / ≤ 62", "95 / 91", f"{store['files']} / {recall['files']}"),
+        ("… of them in `memories/store`, and visits to the first", "≤ 12, ≤ 4", "17, 8", f"{store['own']}, {store['visits']}"),
+        ("project modules that `loci stats` imports", "≤ 320", "486", str(imported)),
+        ("module-level names used in their own file alone, without `_`", "0", "42 %", f"{len(own) / names:.0%}"),
+        ("names that `memories.store` exports", "≤ 12", "35", str(len(exports("memories/store/__init__.py")))),
+        ("settings", "≤ 85", "122", str(settings)),
+        ("commands at the top level", "≤ 28", "51", str(len(commands()))),
+        ("their options, as docs/reference/commands.md lists them", "≤ 260", "426", str(options)),
+        ("import cycles, imports for types and in functions counted", "0", "0", str(len(cycles))),
+        ("lines of a function: median / p90 / longest", "≤ 8 / 30 / 60", "6 / 18 / 56", f"{median(lengths):.0f} / {quantiles(lengths, n=10)[-1]:.0f} / {max(lengths)}"),
+        ("lines of product Python", "≤ 84,000", "99,391", f"{code:,}"),
+        ("lines of tests; tests : product", "≥ 0.75", "68,513; 0.69", f"{tests:,}; {tests / code:.2f}"),
     ]  # fmt: skip
 
 
-STATS_COMMAND = "stats"
+def traced() -> list[dict[str, int]]:
+    """The project files that a store and a recall pass from the MCP tool: all, those of its own package, and visits to the first of these."""
+    from access.groups import create_group  # noqa: PLC0415 - as below: only where Django is set up
+    from access.tokens import operator  # noqa: PLC0415
+    from loci_site.mcp.auth import acting_as  # noqa: PLC0415
+    from loci_site.mcp.tools import recall_memory, store_memory  # noqa: PLC0415
+    from memories.embedding import get_encoder  # noqa: PLC0415
+
+    passed: list[str] = []
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(f"{REPOSITORY}/"):
+            name = name.removeprefix(f"{REPOSITORY}/")
+            if not name.startswith((".venv", "bench/")) and (not passed or passed[-1] != name):
+                passed.append(name)
+
+    def call(work: Callable[..., Coroutine[Any, Any, object]], text: str, room: str) -> dict[str, int]:
+        passed.clear()
+        asyncio.run(work(text, group="bench"))
+        files = [*passed]
+        own = [name for name in files if name.startswith(room)]
+        return {"files": len(set(files)), "own": len(set(own)), "visits": own.count(own[0])}
+
+    threading.setprofile(look)
+    sys.setprofile(look)
+    get_encoder(timeout_s=60)
+    create_group(operator(), "bench")
+    with acting_as(operator()):
+        # The first two load what every process loads once.
+        for text, question in (
+            ("The port is 8081.", "port"),
+            ("Tea is at four.", "tea"),
+            ("The gate opens at nine.", "when does the gate open?"),
+        ):
+            found = [
+                call(store_memory, text, "memories/store/"),
+                call(recall_memory, question, "memories/recall/"),
+            ]
+        return found
 
 
-def own_names() -> tuple[int, int]:
-    """Module-level functions, classes and constants without `_` that no other file names, and all without `_`."""
-    defined: list[tuple[str, str]] = []
-    named: dict[str, set[str]] = {}
-    for source in architecture.sources(REPOSITORY, folders=(*architecture.LAYERS, *architecture.OTHER_CODE)):
-        for name in names_in(source.tree):
-            named.setdefault(name, set()).add(source.path)
-        if source.path.startswith(architecture.OTHER_CODE):
-            continue
-        defined += [(name, source.path) for name in defined_by(source.tree)]
-    public = [(name, path) for name, path in defined if not name.startswith("_")]
-    return sum(not named.get(name, set()) - {path} for name, path in public), len(public)
+def imported() -> int:
+    """The project modules that `loci stats` imports."""
+    from django.core.management import call_command  # noqa: PLC0415 - as above
+
+    call_command("stats")
+    return sum(name.split(".")[0] in architecture.LAYERS for name in sys.modules)
 
 
-def defined_by(tree: ast.Module) -> Iterator[str]:
-    """The names that a module defines."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
+def options() -> int:
+    """The options of Loci's own commands, as the reference lists them."""
+    from bench.reference.commands import page  # noqa: PLC0415 - as above
+
+    others = ("migrate", "createsuperuser", "changepassword")
+    sections = page().split("\n## ")
+    return sum(part.count("\n| `--") for part in sections if not part.startswith(others))
 
 
-def names_in(tree: ast.Module) -> Iterator[str]:
-    """Every name that a file uses, imports or has in a string of its own, as Django's settings have."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield node.name.rpartition(".")[2]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            yield node.value.rpartition(".")[2]
+def settings() -> int:
+    """The keys of config.toml."""
+    from loci_site.config.readers import KEYS  # noqa: PLC0415 - as above
+
+    return sum(map(len, KEYS.values()))
 
 
 def exports(path: str) -> list[str]:
@@ -231,19 +178,6 @@ def commands() -> list[str]:
 def lines(folders: tuple[str, ...]) -> int:
     """Lines of Python, migrations left out."""
     return sum(source.text.count("\n") for source in architecture.sources(REPOSITORY, folders=folders))
-
-
-def run_in(home: Path, program: str) -> str:
-    """The last line that a program prints, with Loci's home there."""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=REPOSITORY,
-        env=environment(home),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()[-1]
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
 """Dry runs: real work on a copy of the store, which is thrown away."""
 
-import fcntl
 import os
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
+from maintenance.backups.copies import copies
 from memories.store.places import ClearedCopies, PurgedTexts
+from storage.locks import take_lock
 
-PAGES_AT_ONCE = 2_000  # 8 MB; writers get their turn in between
-PAUSE_S = 0.005
 STALE_S = 3_600  # a folder this old that was never held belongs to a killed process
 PREFIX = ".trial-"
 HELD = "held"  # a file that is locked while its copy is in use
@@ -27,8 +26,8 @@ T = TypeVar("T")
 def run_on_copy(work: Callable[[], T]) -> T:
     """The result of `work`, run on a copy of the database as it is now.
 
-    On SQLite the copy is a file in LOCI_HOME, made while others read and write, and `work` runs in a thread of its own
-    that is connected to it. On other databases `work` runs in a transaction that is rolled back.
+    On SQLite the copy is a file in LOCI_HOME, made while others read and write. On other databases `work` runs in a
+    transaction that is rolled back.
     """
     if connection.vendor != "sqlite":
         with transaction.atomic():
@@ -38,7 +37,11 @@ def run_on_copy(work: Callable[[], T]) -> T:
     home = Path(settings.LOCI.home)
     remove_unused_copies(home)
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=home) as folder, hold_copy(Path(folder)):
-        return run_in_thread(lambda: copy_and_run(work, Path(folder) / "memory.db"))
+        copy, source = Path(folder) / "memory.db", cast("Any", connection)  # our own backend
+        source.copy_to(copy)
+        with copies().use(copy):
+            # In a context of its own: what it logs and changes is no part of the caller's work.
+            return Context().run(work)
 
 
 class DryRunCopies:
@@ -70,7 +73,7 @@ def hold_copy(folder: Path) -> Iterator[None]:
     draft = folder / f".{HELD}"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        take_lock(handle)
         draft.replace(folder / HELD)  # it gets the name that others check only once it is locked
         yield
     finally:
@@ -93,46 +96,6 @@ def is_in_use(folder: Path) -> bool:
     except FileNotFoundError:  # the copy is just being made, or its process was killed at that moment
         return folder.exists() and time.time() - folder.stat().st_mtime < STALE_S
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not take_lock(handle)
     finally:
         os.close(handle)
-    return False
-
-
-def copy_and_run(work: Callable[[], T], path: Path) -> T:
-    """Copy the SQLite database to `path` and run `work` with this thread's connection to the copy."""
-    real = connections["default"]
-    real.ensure_connection()
-    copy = type(real)({**real.settings_dict, "NAME": str(path)}, "default")
-    try:
-        copy.ensure_connection()
-        source: Any = real.connection
-        source.backup(copy.connection, pages=PAGES_AT_ONCE, sleep=PAUSE_S)
-        connections["default"] = copy
-        return work()
-    finally:
-        copy.close()
-        real.close()
-
-
-def run_in_thread(work: Callable[[], T]) -> T:
-    """The result of `work`, run in a thread with connections of its own; its exception is raised here."""
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:  # raised again below
-            errors.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=body, name="loci-trial")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]

@@ -12,9 +12,8 @@ from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.audit.retention import drop_log
-from access.errors import NotPermitted
 from access.models import AuditEntry, RowChange
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
@@ -27,6 +26,7 @@ from memories.search.schema import begin_purge, end_purge
 from memories.types import State
 from storage.changes import new_change
 from storage.postgresql.months import drop_month, is_parted, make_months, old_months
+from storage.progress import Progress, ignore_progress
 
 BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
 BATCH_MEMORIES = 200  # examined together
@@ -43,8 +43,6 @@ CHANGES_SEEN = "changes_seen"  # in index_state: the newest change of a day ago,
 KEEPING = (State.LIVE, State.RETRACTED)
 ENDED = (RunStatus.DONE, RunStatus.FAILED, RunStatus.STOPPED, RunStatus.UNDONE)
 EXPIRED = "expired"  # in a run's cursor: when its changes were destroyed; undo checks for it
-
-Report = Callable[[str, int, int], object]
 
 
 @dataclass
@@ -97,7 +95,7 @@ class RetentionPass:
     now: datetime
     limits: Any  # settings.LOCI.maintenance
     is_trial: bool
-    report: Report
+    report: Progress
 
     def before(self, days: float) -> datetime:
         """The moment `days` ago."""
@@ -109,7 +107,7 @@ def enforce_retention(
     *,
     now: datetime | None = None,
     dry_run: bool = False,
-    report: Report = lambda step, done, total: None,
+    report: Progress = ignore_progress,
 ) -> RetentionReport:
     """Destroy expired data: changes of old runs, forgotten memories, recalls, index changes, log rows.
 
@@ -123,15 +121,14 @@ def enforce_retention(
         NotPermitted: the actor does not administer all groups.
         Conflict: the audit log is broken within the rows to drop; the steps before it are done.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may destroy expired data.")
+    require_admin_of_all(actor, "destroy expired data")
     if dry_run:
         return replace(run_on_copy(lambda: _enforce(actor, now, report, is_trial=True)), dry_run=True)
     return _enforce(actor, now, report)
 
 
 def _enforce(
-    actor: Actor, now: datetime | None, report: Report, *, is_trial: bool = False
+    actor: Actor, now: datetime | None, report: Progress, *, is_trial: bool = False
 ) -> RetentionReport:
     clock = now or timezone.now()
     trusted = clock if now is not None else min(clock, last_run(clock) + MAX_STEP)
@@ -168,7 +165,7 @@ def expire_run_changes(this_pass: RetentionPass) -> StepReport:
     step = StepReport("runs")
     before = this_pass.before(this_pass.limits.runs_days)
     old = RowChange.objects.filter(change__lt=new_change(before.timestamp()))
-    _destroy_in_batches(step, "row changes", old)
+    _destroy_rows(this_pass, step, "row changes", old)
     ended = Coalesce("finished_at", "started_at")
     runs = Run.objects.annotate(ended=ended).filter(status__in=ENDED, ended__lt=before)
     for run in runs.exclude(cursor__has_key=EXPIRED).order_by("key"):
@@ -316,22 +313,15 @@ def expire_log(this_pass: RetentionPass) -> StepReport:
 
 
 def _destroy_rows(this_pass: RetentionPass, step: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
-    total = rows.count()
-    _destroy_in_batches(step, name, rows, on_done=lambda done: this_pass.report(step.step, done, total))
-    return step
-
-
-def _destroy_in_batches(
-    step: StepReport, name: str, rows: QuerySet[Any], on_done: Callable[[int], object] = lambda done: None
-) -> None:
     """Delete the rows, one transaction per batch; no other row may refer to them."""
-    done = 0
+    total, done = rows.count(), 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH_ROWS]):
         began = time.perf_counter()
         deleted = rows.model._base_manager.filter(pk__in=keys).delete()[0]
         step.add({name: deleted}, took_s=time.perf_counter() - began)
         done += len(keys)
-        on_done(done)
+        this_pass.report(step.step, done, total)
+    return step
 
 
 # Runs first: memories that only they could restore are then releasable.

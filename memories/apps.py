@@ -16,15 +16,6 @@ class MemoriesConfig(AppConfig):
             "memories.review.instructions.INSTRUCTIONS_PROPOSAL",
             "memories.sessions.conversations.move.ASSIGN_PROPOSAL",
         ),
-        "part moves": (
-            "memories.lifecycle.regroup.move.move_part",
-            "memories.lifecycle.regroup.move.undo_part",
-            "memories.lifecycle.regroup.left_behind.purge_left_behind",
-        ),
-        "scope changes": (
-            "memories.lifecycle.regroup.narrow.narrow_memories",
-            "memories.lifecycle.regroup.narrow.widen_back",
-        ),
         "after a move": ("memories.review.find_pairs.link_moved_pairs",),
         "checks of group texts": ("memories.store.withdrawn.marks.check_group_text",),
     }

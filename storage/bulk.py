@@ -4,7 +4,7 @@ For each statement SQLite keeps a journal to undo that one alone, and the keywor
 one statement. Columns that are empty in every row are left out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
@@ -18,6 +18,8 @@ from storage.canonical_json import ReadyJson
 from storage.dialect import dialect
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
+AT_ONCE = 400  # values in one query: a database limits the number of parameters
 
 MAX_ROWS = 256  # rows in one statement; compiling one for 200 rows costs less than running five
 SIZES = (64, 16, 4, 1)  # of smaller statements; few sizes, so that few are compiled
@@ -29,6 +31,12 @@ NATIVE_TYPES = {
     "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
 }  # fmt: skip
 Columns = Mapping[str, Sequence[Any]]  # values by the columns' attributes, such as `group_id`
+
+
+def batches(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    """The values in lists that fit into one query."""
+    found = list(values)
+    return (found[at : at + size] for at in range(0, len(found), size))
 
 
 class ManyInsert(Generic[M]):

@@ -1,8 +1,9 @@
 """The rules of the house, read off the source with `ast`; each gives its offenders as `path:line: what`."""
 
 import ast
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -248,3 +249,100 @@ def vague_names(root: Path) -> list[str]:
         for part in Path(source.path).with_suffix("").parts
         if part in FORBIDDEN_NAMES
     ]
+
+
+# What a decorator hands to Django, to the API's routes or to Celery, and what a document of the API shows by its name.
+REGISTERING = re.compile(
+    r"admin\.register\b|register\.|\w+\.(?:get|post|patch|put|delete|connect)\b|\w*task\b|receiver\b"
+)
+DOTTED = re.compile(r"\w+(?:\.\w+)+")
+SHOWN_BY_NAME = frozenset({"BaseModel", "AppConfig", "part_of"})
+# Names that Django looks for, and files that are made of such names.
+ASKED_FOR = frozenset({"urlpatterns", "app_name", "register", "application", "Command"})
+ALL_ASKED_FOR = ("loci_site/settings.py", "loci_site/formats/")
+
+
+def own_file_names(root: Path) -> tuple[list[str], int]:
+    """Names of modules that only their own file uses, without the `_` that says so; and how many have no `_`."""
+    everywhere = list(sources(root, folders=LAYERS + OTHER_CODE))
+    users: defaultdict[str, set[str]] = defaultdict(set)
+    for source in everywhere:
+        for name in names_in(source.tree):
+            users[name].add(source.path)
+        for path in paths_in(source.tree):
+            users[path.rpartition(".")[2]].add(path)
+    shown = classes_shown_by_name(everywhere)
+    public = [
+        (source.path, node, name)
+        for source in everywhere
+        if source.layer in LAYERS and not source.path.startswith(ALL_ASKED_FOR)
+        for node, name in defined_by(source.tree)
+        if not (name.startswith("_") or name in shown or name in ASKED_FOR or is_registered(node))
+    ]
+    own = [
+        f"{path}:{node.lineno}: {name} begins with `_`, or another file uses it"
+        for path, node, name in public
+        if users[name] == {path}
+    ]
+    return own, len(public)
+
+
+def is_registered(node: ast.stmt) -> bool:
+    """True for what a decorator hands to a framework."""
+    return isinstance(node, FunctionNode | ast.ClassDef) and any(
+        REGISTERING.match(ast.unparse(decorator)) for decorator in node.decorator_list
+    )
+
+
+def classes_shown_by_name(everywhere: Iterable[Source]) -> set[str]:
+    """Names of the classes that come, directly or not, from those of SHOWN_BY_NAME."""
+    bases = {
+        node.name: {last_name(base) for base in node.bases}
+        for source in everywhere
+        for node in source.nodes(ast.ClassDef)
+        if isinstance(node, ast.ClassDef)
+    }
+    shown: set[str] = set()
+    while more := {name for name, of in bases.items() if of & (shown | SHOWN_BY_NAME)} - shown:
+        shown |= more
+    return shown
+
+
+def last_name(base: ast.expr) -> str:
+    """The name of a class that another one is made of: `Answer` of `out.Answer`, `part_of` of `part_of(…)`."""
+    if isinstance(base, ast.Call):
+        return last_name(base.func)
+    if isinstance(base, ast.Subscript):
+        return last_name(base.value)
+    return ast.unparse(base).rpartition(".")[2]
+
+
+def defined_by(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
+    """The names that a module defines, each with its statement."""
+    for node in tree.body:
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            yield node, node.name
+        elif isinstance(node, ast.Assign):
+            yield from ((node, target.id) for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node, node.target.id
+
+
+def names_in(tree: ast.Module) -> Iterator[str]:
+    """Every name that a file uses, imports or has in a string of its own, as Django's settings have."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield node.name.rpartition(".")[2]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
+            yield node.value.rpartition(".")[2]
+
+
+def paths_in(tree: ast.Module) -> Iterator[str]:
+    """Dotted paths in strings, by which Django imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and DOTTED.fullmatch(node.value):
+            yield node.value

@@ -13,6 +13,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
+from tests.emptying import empty_only_what_tests_fill
 from tests.fresh_homes import migrated
 from tests.postgres import copy_template
 from tests.settings import HOME, IS_ENCRYPTED, IS_POSTGRES, MODELS
@@ -42,6 +43,7 @@ def django_db_keepdb(django_db_modify_db_settings: None) -> bool:
         copy_template(name)
     else:
         shutil.copy(migrated(), name)
+        empty_only_what_tests_fill()
     return True
 
 

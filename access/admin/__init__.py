@@ -1,5 +1,5 @@
-"""Admin pages of the access package: groups with their members, tokens, people, lock-outs."""
+"""Admin pages of the access package: tokens, people, lock-outs."""
 
-from access.admin import groups, lockouts, people, tokens
+from access.admin import lockouts, people, tokens
 
-__all__ = ["groups", "lockouts", "people", "tokens"]
+__all__ = ["lockouts", "people", "tokens"]

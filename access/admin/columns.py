@@ -36,6 +36,16 @@ def column(
     return wrap
 
 
+def field_column(heading: Label, name: str, spec: str = "", **how: Any) -> Callable[[Any, Any], Any]:
+    """A list's column of a field under a heading of its own, sorted by it. `spec` formats its value; `how` as in column()."""
+
+    def read(admin: Any, row: Any) -> Any:
+        value = getattr(row, name)
+        return value if not spec or value is None else format(value, spec)
+
+    return column(heading, ordering=name, **how)(read)
+
+
 def in_words(word: object) -> str:
     """The word as the reader says it, capitalised if it was; an unknown one as it is."""
     text = str(word)

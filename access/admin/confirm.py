@@ -1,14 +1,17 @@
 """The confirmation page before an action: it lists the consequences and asks for a reason."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 
 from access.admin.page import LociAdmin
+from access.errors import LociError
 
 MAX_REASON = 1000  # characters, the limit of the verbs
 
@@ -70,3 +73,25 @@ def render_confirmation(
     """The confirmation page."""
     context = {"title": question.title, "question": question, "form": form}
     return admin.render(request, "admin/loci/confirm.html", context)
+
+
+def confirm(
+    admin: LociAdmin, request: HttpRequest, question: Confirmation, act: Callable[[str], str]
+) -> HttpResponse:
+    """The confirmation page; once it is answered, the page behind it with what `act` says, or with its refusal.
+
+    `act` gets the reason and returns what was done, in a sentence.
+
+    Raises:
+        LociError: the caller may not do it.
+    """
+    form = reason_form(request, question)
+    if request.method != "POST" or not form.is_valid():
+        return render_confirmation(admin, request, question, form)
+    try:
+        messages.success(request, act(form.cleaned_data["reason"]))
+    except LociError as refusal:
+        if refusal.status == 403:
+            raise
+        messages.error(request, str(refusal))
+    return HttpResponseRedirect(question.back)

@@ -1,21 +1,18 @@
 """Admin pages of lock-outs, for superusers: listed and lifted."""
 
-from datetime import datetime
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.columns import column, field_column
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin
-from access.errors import LociError
 from access.models import Attempts
 from access.sign_in.lockouts import lift_lock
 
@@ -36,6 +33,7 @@ class LockoutAdmin(LociAdmin):
     list_name = gettext_lazy("Lock-outs")
     list_hint = gettext_lazy("Each lock ends by itself. Open one to lift it at once.")
     list_display = ("address", "what", "person", "count", "refused_until")
+    own_pages = {"lift": ("<str:object_id>/lift/", "lift_view")}
     empty_hint = gettext_lazy("Nobody is locked out.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -46,14 +44,6 @@ class LockoutAdmin(LociAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Superusers only."""
         return actor_of(request).all_groups
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and the page that lifts a lock."""
-        view = self.admin_site.admin_view(self.lift_view)
-        return [
-            path("<str:object_id>/lift/", view, name="access_attempts_lift"),
-            *super().get_urls(),
-        ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -74,14 +64,12 @@ class LockoutAdmin(LociAdmin):
             consequences=(gettext("the next attempt is allowed at once"), gettext("the count restarts")),
             asks_reason=None,
         )
-        if request.method != "POST":
-            return render_confirmation(self, request, question, reason_form(request, question))
-        try:
+
+        def lift(reason: str) -> str:
             lift_lock(actor_of(request), row)
-            messages.success(request, gettext("{address} can try again.").format(address=row.address))
-        except LociError as error:
-            messages.error(request, str(error))
-        return HttpResponseRedirect(self.url("changelist"))
+            return gettext("{address} can try again.").format(address=row.address)
+
+        return confirm(self, request, question, lift)
 
     @column(gettext_lazy("locked"))
     def what(self, row: Attempts) -> str:
@@ -93,7 +81,4 @@ class LockoutAdmin(LociAdmin):
         """The user whose name was used."""
         return row.user.get_username() if row.user else None
 
-    @column(gettext_lazy("until"), ordering="until")
-    def refused_until(self, row: Attempts) -> datetime | None:
-        """The end of the lock."""
-        return row.until
+    refused_until = field_column(gettext_lazy("until"), "until")

@@ -16,7 +16,7 @@ from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
@@ -201,16 +201,32 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return answer
 
 
-class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """A list under a heading of its own."""
+
+    list_name: ClassVar[Label] = ""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list under its heading."""
+        answer: HttpResponse = super().changelist_view(
+            request, {"title": self.list_name, **(extra_context or {})}
+        )
+        return answer
+
+
+class LociAdmin(NamedList):
     """A read-only list and page of the rows that the caller may see.
 
-    `named_by` is the column used in URLs, `list_name` the list's heading, `list_hint` a sentence above its rows, `add_label`
+    `named_by` is the column used in URLs, `own_pages` are further ones: the name of the URL, its address and its view.
+    `list_name` the list's heading, `list_hint` a sentence above its rows, `add_label`
     the button of an empty list if it is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
     saves or deletes anything.
     """
 
     named_by: ClassVar[str] = "id"
-    list_name: ClassVar[Label] = ""
+    own_pages: ClassVar[Mapping[str, tuple[str, str]]] = {}
     list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
     empty_hint: ClassVar[Label] = ""
@@ -240,18 +256,22 @@ class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """The rows of the list and of every page."""
         return self.visible(super().get_queryset(request), actor_of(request))
 
+    def get_urls(self) -> list[URLPattern]:
+        """Django's pages, such as …/change/, then `own_pages`, then Django's catch-all."""
+        *urls, last = super().get_urls()
+        own = [
+            path(
+                address,
+                self.admin_site.admin_view(getattr(self, view)),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{name}",
+            )
+            for name, (address, view) in self.own_pages.items()
+        ]
+        return [*urls, *own, last]
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list class that links rows by `named_by`."""
         return LociChangeList
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list under its own heading."""
-        answer: HttpResponse = super().changelist_view(
-            request, {"title": self.list_name, **(extra_context or {})}
-        )
-        return answer
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
         """Apply the chosen action to the selected rows."""

@@ -27,7 +27,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.form_errors import show_error
-from access.admin.page import WordedForm
+from access.admin.page import NamedList, WordedForm
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Membership, Role
@@ -278,21 +278,11 @@ admin.site.unregister(Group)
 class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
+    def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Superusers only."""
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
-        return self.has_module_permission(request)
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
-        return self.has_module_permission(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
-        return self.has_module_permission(request)
+    has_view_permission = has_add_permission = has_change_permission = has_module_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody."""
@@ -300,7 +290,7 @@ class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(User)
-class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+class PersonAdmin(InvitationPages, WordedForm, NamedList, UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
     """User accounts. Rights in a group come from its member list, not from Django's permissions."""
 
     form = UserChangeForm
@@ -325,15 +315,6 @@ class PersonAdmin(InvitationPages, WordedForm, UserAdmin, SuperusersOnly):  # ty
         return rows.prefetch_related(
             Prefetch("memberships", Membership.objects.select_related("group").order_by("group__slug"))
         )
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list under its own heading."""
-        answer: HttpResponse = super().changelist_view(
-            request, {"title": self.list_name, **(extra_context or {})}
-        )
-        return answer
 
     @column(
         gettext_lazy("access"), ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"}

@@ -1,15 +1,16 @@
 """Admin pages of API tokens: created (the secret is shown once), listed, revoked."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
@@ -22,8 +23,8 @@ from unfold.widgets import (
 from access import SCOPES
 from access.actor import CREATE_GROUP, READ, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import WORD, column, join_list
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.columns import WORD, column, field_column, join_list
+from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
@@ -37,6 +38,50 @@ SCOPE_CHOICES = [
     (scope, format_lazy(gettext_lazy("{name}: {value}"), name=scope, value=pgettext_lazy(WORD, allows)))
     for scope, allows in SCOPES.items()
 ]
+
+
+@dataclass(frozen=True)
+class TokenChange:
+    """A change of a token: the service, and what its confirmation page says."""
+
+    carry_out: Callable[[Actor, ApiToken], ApiToken]
+    question: Any
+    button: Any
+    done: Any
+    consequences: tuple[Any, ...]
+    is_dangerous: bool = False
+
+
+STAYS = gettext_lazy("memories stored with it stay")
+CHANGES = {
+    "revoke": TokenChange(
+        revoke_token,
+        gettext_lazy("Revoke the token '{name}'?"),
+        gettext_lazy("Revoke"),
+        gettext_lazy("The token '{name}' is revoked."),
+        (
+            gettext_lazy("every request with it is refused from now on"),
+            STAYS,
+            gettext_lazy("this cannot be undone"),
+        ),
+        is_dangerous=True,
+    ),
+    "suspend": TokenChange(
+        suspend_token,
+        gettext_lazy("Suspend the token '{name}'?"),
+        gettext_lazy("Suspend"),
+        gettext_lazy("The token '{name}' is suspended."),
+        (gettext_lazy("every request with it is refused until somebody resumes it"), STAYS),
+        is_dangerous=True,
+    ),
+    "resume": TokenChange(
+        resume_token,
+        gettext_lazy("Resume the token '{name}'?"),
+        gettext_lazy("Resume"),
+        gettext_lazy("The token '{name}' works again."),
+        (gettext_lazy("requests with it are answered again"),),
+    ),
+}
 
 
 class TokenForm(forms.Form):
@@ -143,12 +188,11 @@ class TokenAdmin(LociAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Django's URLs and the pages that suspend, resume and revoke a token."""
+        view = self.admin_site.admin_view(self.change_token_view)
         own = [
-            path(f"<str:object_id>/{name}/", self.admin_site.admin_view(view), name=f"access_apitoken_{name}")
-            for name, view in (
-                ("revoke", self.revoke_view), ("suspend", self.suspend_view), ("resume", self.resume_view),
-            )
-        ]  # fmt: skip
+            path(f"<str:object_id>/{verb}/", view, {"verb": verb}, name=f"access_apitoken_{verb}")
+            for verb in CHANGES
+        ]
         return own + list(super().get_urls())
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
@@ -197,86 +241,24 @@ class TokenAdmin(LociAdmin):
         }
         return self.render(request, "admin/access/apitoken/page.html", context)
 
-    def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for confirmation, then revoke the token."""
+    def change_token_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """Ask for confirmation, then revoke, suspend or resume the token."""
         token: ApiToken = self.get_or_404(request, object_id)
+        change = CHANGES[verb]
         question = Confirmation(
-            title=gettext("Revoke the token '{name}'?").format(name=token.name),
-            button=gettext("Revoke"),
+            title=change.question.format(name=token.name),
+            button=str(change.button),
             back=self.url("change", token.id),
-            consequences=(
-                gettext("every request with it is refused from now on"),
-                gettext("memories stored with it stay"),
-                gettext("this cannot be undone"),
-            ),
-            is_dangerous=True,
+            consequences=tuple(map(str, change.consequences)),
+            is_dangerous=change.is_dangerous,
             asks_reason=None,
         )
-        return self._confirmed(
-            request,
-            question,
-            gettext("The token '{name}' is revoked.").format(name=token.name),
-            revoke_token,
-            token,
-        )
 
-    def suspend_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for confirmation, then suspend the token."""
-        token: ApiToken = self.get_or_404(request, object_id)
-        question = Confirmation(
-            title=gettext("Suspend the token '{name}'?").format(name=token.name),
-            button=gettext("Suspend"),
-            back=self.url("change", token.id),
-            consequences=(
-                gettext("every request with it is refused until somebody resumes it"),
-                gettext("memories stored with it stay"),
-            ),
-            is_dangerous=True,
-            asks_reason=None,
-        )
-        return self._confirmed(
-            request,
-            question,
-            gettext("The token '{name}' is suspended.").format(name=token.name),
-            suspend_token,
-            token,
-        )
+        def carry_out(reason: str) -> str:
+            change.carry_out(actor_of(request), token)
+            return str(change.done.format(name=token.name))
 
-    def resume_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for confirmation, then let a suspended token work again."""
-        token: ApiToken = self.get_or_404(request, object_id)
-        question = Confirmation(
-            title=gettext("Resume the token '{name}'?").format(name=token.name),
-            button=gettext("Resume"),
-            back=self.url("change", token.id),
-            consequences=(gettext("requests with it are answered again"),),
-            asks_reason=None,
-        )
-        return self._confirmed(
-            request,
-            question,
-            gettext("The token '{name}' works again.").format(name=token.name),
-            resume_token,
-            token,
-        )
-
-    def _confirmed(
-        self,
-        request: HttpRequest,
-        question: Confirmation,
-        done: str,
-        change: Callable[[Actor, ApiToken], ApiToken],
-        token: ApiToken,
-    ) -> HttpResponse:
-        form = reason_form(request, question)
-        if request.method != "POST":
-            return render_confirmation(self, request, question, form)
-        try:
-            change(actor_of(request), token)
-            messages.success(request, done)
-        except LociError as error:
-            messages.error(request, str(error))
-        return HttpResponseRedirect(question.back)
+        return confirm(self, request, question, carry_out)
 
     @column(gettext_lazy("person"), ordering="user__username")
     def owner(self, token: ApiToken) -> str:
@@ -298,15 +280,8 @@ class TokenAdmin(LociAdmin):
         """The groups that the token is bound to."""
         return describe_reach(token)
 
-    @column(gettext_lazy("last used"), ordering="last_used_at", empty=gettext_lazy("never"))
-    def used(self, token: ApiToken) -> datetime | None:
-        """The time of the last use."""
-        return token.last_used_at
-
-    @column(gettext_lazy("expires"), ordering="expires_at", empty=gettext_lazy("never"))
-    def expiry(self, token: ApiToken) -> datetime | None:
-        """The time at which the token expires."""
-        return token.expires_at
+    used = field_column(gettext_lazy("last used"), "last_used_at", empty=gettext_lazy("never"))
+    expiry = field_column(gettext_lazy("expires"), "expires_at", empty=gettext_lazy("never"))
 
     @column(
         gettext_lazy("state"),

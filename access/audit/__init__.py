@@ -18,7 +18,6 @@ from access.audit.chains import (
     INSTANCE,
     OWN,
     LockedChains,
-    chain_hash,
     find_row,
     group_chain,
     hash_line,
@@ -52,14 +51,6 @@ class AuditEvent(NamedTuple):
     payload: "Mapping[str, Any] | ReadyJson" = _NO_PAYLOAD
     chain: str = ""
     chars: int = 0  # of text that the operation stored
-
-
-class SealedPayload(NamedTuple):
-    """A row's payload with its salt and digest."""
-
-    payload: dict[str, Any] | ReadyJson
-    salt: str
-    digest: str
 
 
 def append(
@@ -107,10 +98,21 @@ def append_rows(
     # No savepoint: if logging fails, the caller's transaction must fail with it.
     with transaction.atomic(savepoint=False):
         chains = LockedChains(map(chain_of, events))
-        rows, payloads = build_rows(actor, events, ends=chains.ends, at=at or timezone.now())
+        columns, payloads = build_columns(actor, events, ends=chains.ends, at=at or timezone.now())
+        rows = [
+            AuditEntry(**dict(zip(columns, values, strict=True)))
+            for values in zip(*columns.values(), strict=True)
+        ]
         _ENTRIES.add(rows)
-        note_rows((row.key for row in rows), (row.operation for row in rows))
-        _PAYLOADS.add(payloads)
+        note_rows((row.key for row in rows), columns["operation"])
+        _PAYLOADS.add(
+            [
+                AuditPayload(
+                    entry=row, salt=salt, payload=said.value() if isinstance(said, ReadyJson) else said
+                )
+                for row, salt, said in zip(rows, *payloads.values(), strict=True)
+            ]
+        )
         chains.save()
         count_writes(actor, len(events), sum(event.chars for event in events))
     return rows
@@ -124,8 +126,8 @@ def build_columns(
     `ends` are the chains' numbers and hashes before; afterwards, those of their last rows.
     """
     count = len(events)
-    sealed = seal([event.payload for event in events])
-    digests = [each.digest for each in sealed]
+    salts = [secrets.token_hex(_SALT_BYTES) for _ in events]
+    digests = [payload_digest(salt, event.payload) for salt, event in zip(salts, events, strict=True)]
     subjects = [event.subject[:200] for event in events]
     quoted_at = f'"{at.isoformat()}"'
     doer = (actor.name, actor.via, actor.token_id, actor.client[:120], actor.run)
@@ -153,54 +155,13 @@ def build_columns(
         "digest": digests,
         "hash": hashes,
     }
-    return rows, {"salt": [each.salt for each in sealed], "payload": [each.payload for each in sealed]}
+    said = [event.payload for event in events]
+    return rows, {
+        "salt": salts,
+        "payload": [each if isinstance(each, ReadyJson) else dict(each) for each in said],
+    }
 
 
 def chain_of(event: AuditEvent) -> str:
     """The name of the chain that an event belongs to."""
     return event.chain or group_chain(event.group)
-
-
-def seal(payloads: Sequence[Mapping[str, Any] | ReadyJson]) -> list[SealedPayload]:
-    """The payloads with a random salt and a digest each."""
-    drawn = secrets.token_bytes(_SALT_BYTES * len(payloads)).hex()
-    salts = [drawn[start : start + 2 * _SALT_BYTES] for start in range(0, len(drawn), 2 * _SALT_BYTES)]
-    return [
-        SealedPayload(
-            payload if isinstance(payload, ReadyJson) else dict(payload), salt, payload_digest(salt, payload)
-        )
-        for salt, payload in zip(salts, payloads, strict=True)
-    ]
-
-
-def build_rows(
-    actor: Actor, events: Sequence[AuditEvent], *, ends: dict[str, tuple[int, str]], at: datetime
-) -> tuple[list[AuditEntry], list[AuditPayload]]:
-    """The unsaved rows of the events and of their payloads; `ends` as in build_columns()."""
-    rows, payloads = list[AuditEntry](), list[AuditPayload]()
-    for event, sealed in zip(events, seal([event.payload for event in events]), strict=True):
-        body = sealed.payload.value() if isinstance(sealed.payload, ReadyJson) else sealed.payload
-        chain = chain_of(event)
-        seq, previous = ends[chain]
-        entry = AuditEntry(
-            origin=OWN,
-            chain=chain,
-            seq=seq + 1,
-            at=at,
-            operation=event.operation,
-            memory_id=event.memory_id,
-            group=event.group,
-            subject=event.subject[:200],
-            actor=actor.name,
-            via=actor.via,
-            token=actor.token_id,
-            client=actor.client[:120],
-            run=actor.run,
-            change=current_change(),
-            digest=sealed.digest,
-        )
-        entry.hash = chain_hash(previous, entry)
-        ends[chain] = (entry.seq, entry.hash)
-        rows.append(entry)
-        payloads.append(AuditPayload(entry=entry, salt=sealed.salt, payload=body))
-    return rows, payloads

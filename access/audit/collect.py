@@ -46,19 +46,6 @@ def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
         work.rows.extend(map(WrittenRow, keys, operations))
 
 
-def row_count() -> int:
-    """The number of rows collected so far."""
-    work = _WORK.get()
-    return len(work.rows) if work is not None else 0
-
-
-def drop_rows_after(count: int) -> None:
-    """Forget the rows collected after the first `count`: their transaction was rolled back."""
-    work = _WORK.get()
-    if work is not None:
-        del work.rows[count:]
-
-
 def current_work() -> Work:
     """The current piece of work; an empty one outside of all."""
     return _WORK.get() or Work(0)
@@ -80,21 +67,18 @@ def one_change(write: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(write)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        rows = row_count()
+        work = current_work()
+        count = len(work.rows)
         with changing():
             for pause in PAUSES_S:
                 try:
                     return write(*args, **kwargs)
                 except OperationalError as error:
-                    if connection.in_atomic_block or not is_lost(error):
+                    is_lost = getattr(error.__cause__, "sqlstate", None) in LOST
+                    if connection.in_atomic_block or not is_lost:
                         raise
-                    drop_rows_after(rows)
+                    del work.rows[count:]  # their transaction was rolled back
                 time.sleep(pause * random.uniform(0.5, 2))  # noqa: S311 - no secret
             return write(*args, **kwargs)
 
     return run
-
-
-def is_lost(error: OperationalError) -> bool:
-    """True if the database ended the transaction in favour of another."""
-    return getattr(error.__cause__, "sqlstate", None) in LOST

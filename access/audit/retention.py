@@ -50,11 +50,6 @@ def unlinked_heads() -> QuerySet[AuditHead]:
     return AuditHead.objects.filter(origin=OWN, seq__gt=F("linked")).exclude(chain=HEADS)
 
 
-def unlink_dropped(through: int) -> None:
-    """Have the chains linked anew whose last link is a row of the chain of heads that retention dropped."""
-    AuditHead.objects.filter(origin=OWN, linked_in__range=(1, through)).update(linked=0, linked_in=0)
-
-
 BATCH_ROWS = 500  # in one transaction: about 15 ms of write lock
 
 
@@ -153,9 +148,15 @@ def drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None
         check_batch(batch, chain, previous=start, first=gone + 1, last=last)
         AuditPayload.objects.filter(entry__in=batch.values("pk")).delete()
         rows.filter(seq__lt=last).delete()
-        make_anchor(batch.get(seq=last))
-        if chain == HEADS:
-            unlink_dropped(last)
+        # The last row becomes the anchor: it keeps the hash that the next row follows, and no hash proves its other fields.
+        anchor = batch.get(seq=last)
+        anchor.operation, anchor.subject = ANCHOR, f"{ANCHOR_PREFIX}{anchor.hash}"
+        anchor.memory_id = anchor.group = anchor.token = anchor.run = None
+        anchor.actor = anchor.via = anchor.client = anchor.digest = ""
+        anchor.save()
+        if chain == HEADS:  # the chains whose last link was dropped are linked anew
+            heads = AuditHead.objects.filter(origin=OWN, linked_in__range=(1, last))
+            heads.update(linked=0, linked_in=0)
     if on_rows is not None:
         on_rows(last - gone)
     return last - gone
@@ -178,11 +179,3 @@ def check_batch(batch: QuerySet[AuditEntry], chain: str, *, previous: str, first
             "This row and all later ones were kept.",
             hint="'loci audit verify' shows the chains; do not change the database until you know the cause.",
         )
-
-
-def make_anchor(entry: AuditEntry) -> None:
-    """Reduce a row to the hash that the next row follows; its other fields are cleared, as no hash proves them any longer."""
-    entry.operation, entry.subject = ANCHOR, f"{ANCHOR_PREFIX}{entry.hash}"
-    entry.memory_id = entry.group = entry.token = entry.run = None
-    entry.actor = entry.via = entry.client = entry.digest = ""
-    entry.save()

@@ -26,6 +26,7 @@ from access.groups.guarding import admit, check_rules, is_milder_guard, refuse_s
 from access.limits.quota import check_may_limit
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
+from access.visibility import check_may_read
 from storage.compiled_queries import CompiledQuery
 from storage.dialect import hold_until_commit
 
@@ -36,8 +37,7 @@ FOREIGN = (
     "It is somebody else's: one of its admins can make you a member. Another name makes a group of your own."
 )
 MAX_CHOICES_SHOWN = 12
-MAX_TITLE_CHARS = 200
-MAX_INSTRUCTIONS_CHARS = 20_000
+_MAX_CHARS = {"title": 200, "instructions": 20_000}
 _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
 
 
@@ -110,8 +110,7 @@ def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
     group = _BY_SLUG.first(wanted)
     if group is not None and actor.may_enter(group.key):
         return check_access(actor, wanted, group, READ)
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor)
     return UnknownGroup(wanted, f"Nothing is stored yet in '{wanted}'. {tell_who_makes(actor, wanted)}")
 
 
@@ -187,17 +186,16 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)
         if actor.token_key is not None and not actor.all_groups:
             group.tokens.add(actor.token_key)
-        audit.append(
-            actor,
-            Operation.GROUP,
-            group=group.id,
-            subject=f"group:{slug}",
-            payload={"action": "create", "private": private},
-        )
+        log_group(actor, group, action="create", private=private)
     if actor.user_id is not None:
         # After the commit: the actor may outlive a failed transaction, and another group could get the key.
         actor.roles.setdefault(group.key, Role.ADMIN)
     return group
+
+
+def log_group(actor: Actor, group: Group, **payload: object) -> None:
+    """Log a change of a group in its chain, inside the caller's transaction."""
+    audit.append(actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}", payload=payload)
 
 
 def check_may_be_private(slug: str, *, private: bool) -> None:
@@ -232,6 +230,14 @@ class GroupChange:
     guard: str | None = None
     max_memories: int | None = None
     max_bytes: int | None = None
+
+
+# Of a change: the values allowed, what they are called, and what a hint adds.
+_CHOICES = {
+    "policy": (CandidatePolicy.values, "policy", ""),
+    "default_scope": (["", *ScopeRule.values], "rule for scopes", "; empty for the instance's"),
+    "captures": (CaptureRule.values, "rule for captures", ""),
+}
 
 
 def update_group(
@@ -279,13 +285,7 @@ def update_group(
             for name, (_, value) in changed.items():
                 setattr(group, name, value)
             group.save(update_fields=[*changed, "updated_at"])
-            audit.append(
-                actor,
-                Operation.GROUP,
-                group=group.id,
-                subject=f"group:{slug}",
-                payload={"action": "update", "changes": changed, **(details or {})},
-            )
+            log_group(actor, group, action="update", changes=changed, **(details or {}))
     return group
 
 
@@ -308,42 +308,26 @@ def refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
 
 def check_change(change: GroupChange) -> None:
     """Raise InvalidInput if a new value is not allowed."""
-    if change.policy is not None and change.policy not in CandidatePolicy.values:
-        raise InvalidInput(
-            f"'{change.policy[:40]}' is not a policy.",
-            hint=f"Use {', '.join(CandidatePolicy.values)}.",
-            field="policy",
-        )
+    for name, (allowed, called, more) in _CHOICES.items():
+        value = getattr(change, name)
+        if value is not None and value not in allowed:
+            raise InvalidInput(
+                f"'{value[:40]}' is not a {called}.",
+                hint=f"Use {', '.join(filter(None, allowed))}{more}.",
+                field=name,
+            )
     if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
         raise InvalidInput("policy_confidence must be between 0 and 1.", field="policy_confidence")
-    if change.default_scope and change.default_scope not in ScopeRule.values:
-        raise InvalidInput(
-            f"'{change.default_scope[:40]}' is not a rule for scopes.",
-            hint=f"Use {', '.join(ScopeRule.values)}; empty for the instance's.",
-            field="default_scope",
-        )
-    if change.captures is not None and change.captures not in CaptureRule.values:
-        raise InvalidInput(
-            f"'{change.captures[:40]}' is not a rule for captures.",
-            hint=f"Use {', '.join(CaptureRule.values)}.",
-            field="captures",
-        )
     check_texts(title=change.title, instructions=change.instructions)
 
 
-def check_texts(*, title: str | None = None, instructions: str | None = None) -> None:
+def check_texts(**texts: str | None) -> None:
     """Raise InvalidInput if a title or instructions are too long or not storable."""
-    if title is not None:
-        refuse_unstorable(title, field="title")
-        if len(title) > MAX_TITLE_CHARS:
-            raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
-    if instructions is not None:
-        refuse_unstorable(instructions, field="instructions")
-        if len(instructions) > MAX_INSTRUCTIONS_CHARS:
-            raise InvalidInput(
-                f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.",
-                field="instructions",
-            )
+    for name, text in texts.items():
+        if text is not None:
+            refuse_unstorable(text, field=name)
+            if len(text) > _MAX_CHARS[name]:
+                raise InvalidInput(f"'{name}' is longer than {_MAX_CHARS[name]:,} characters.", field=name)
 
 
 def as_free_slug(name: str) -> str:

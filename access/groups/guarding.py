@@ -1,6 +1,6 @@
 """The gate: every text that enters passes admit() once, which finds what is sensitive and applies the rules of the group.
 
-A memory passes it with all its fields (memories/draft/guarding.py), a file with its chunks, every other text alone. Words
+A memory passes it with all its fields (memories/draft/__init__.py), a file with its chunks, every other text alone. Words
 beside a change (reasons, questions in the log, names of tokens) pass mask_words().
 """
 

@@ -8,11 +8,23 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from access.groups import check_may_be_private, find_group
+from access.groups import check_may_be_private, find_group, log_group
 from access.models import Group, Membership, Role
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+
+def read_role(pair: str, form: str, *, field: str, where: str = "", example: str = "") -> tuple[str, str]:
+    """The name and the role in a text of this form, such as GROUP=ROLE. Raises InvalidInput."""
+    name, separator, role = pair.rpartition("=")
+    if not separator or role not in Role.values:
+        raise InvalidInput(
+            f"{where}'{pair[:80]}' is not {form}.",
+            hint=f"Roles are {', '.join(Role.values)}{example and ': '}{example or '.'}",
+            field=field,
+        )
+    return name, role
 
 
 def set_member(actor: Actor, group: Group, *, user: "User", role: str) -> Membership:
@@ -89,6 +101,5 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
             )
         group.private = private
         group.save(update_fields=["private", "updated_at"])
-        payload = {"action": "update", "changes": {"private": [not private, private]}}
-        audit.append(actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}", payload=payload)
+        log_group(actor, group, action="update", changes={"private": [not private, private]})
     return group

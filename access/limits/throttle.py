@@ -150,12 +150,6 @@ def has_just_written(written: PersonWrites) -> bool:
     return now_us() < written.burst_at + LATEST_S * 1_000_000
 
 
-def writes_left(written: PersonWrites) -> float:
-    """The changes that a person may make now, by the row; infinite without a limit."""
-    limits = write_limits()
-    return limits[0].left(written.burst_at) if limits else math.inf
-
-
 def left_of(actor: Actor) -> float:
     """The changes or characters, whichever are fewer, that the actor may write now; infinite without a limit."""
     return min((limit.left(whole_at) for limit, whole_at in _owed(actor)), default=math.inf)

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -170,4 +170,10 @@ class LociCommand(BaseCommand):
 
     def print_json(self, body: Any) -> None:
         """Print one JSON value on one line."""
-        self.stdout.write(json.dumps(body, ensure_ascii=False, default=str).encode(errors="replace").decode())
+        text = json.dumps(body, ensure_ascii=False, default=_plain)
+        self.stdout.write(text.encode(errors="replace").decode())
+
+
+def _plain(value: Any) -> Any:
+    """What takes the place of a value that JSON does not know: a dataclass's fields, else its text."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)

@@ -24,7 +24,7 @@ class CandidatePolicy(models.TextChoices):
 
 
 class ScopeRule(models.TextChoices):
-    """The scope of a memory whose author names none; memories/draft/default_scope.py has the table."""
+    """The scope of a memory whose author names none; memories/draft/__init__.py has the table."""
 
     GROUP = "group", gettext_lazy("group: only the group sees it")
     BY_TYPE = (

@@ -16,17 +16,15 @@ from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from access import audit
 from access.actor import Actor
-from access.audit.operations import Operation
 from access.connect import base_url
 from access.errors import Conflict, InvalidInput, LociError
 from access.groups import find_group
-from access.groups.members import set_member
+from access.groups.members import read_role, set_member
 from access.models import ApiToken, Group, Membership, Role
 from access.sign_in.passwords import generated_password
 from access.sign_in.sessions import open_sessions
-from access.sign_in.users import PersonChange, add_person, change_person, check_may_manage
+from access.sign_in.users import PersonChange, add_person, change_person, check_may_manage, log_about
 
 MAX_INVITED = 500
 COLUMNS = ("person", "groups", "curate")
@@ -70,7 +68,7 @@ def invite(actor: Actor, invitation: Invitation, *, by_link: bool = True) -> Inv
         user = add_person(actor, name, change, password=password or None)
         for group, role in groups:
             set_member(actor, group, user=user, role=role)
-        _log(actor, user, {"action": "invite", "by_link": by_link})
+        log_about(actor, user, {"action": "invite", "by_link": by_link})
     return Invited(user, link=invitation_link(user) if by_link else "", password=password)
 
 
@@ -106,7 +104,7 @@ def renew_link(actor: Actor, user: User) -> str:
         if not user.has_usable_password():
             user.set_unusable_password()  # another random one: it is part of what the old link proves
             user.save(update_fields=["password"])
-        _log(actor, user, {"action": "link"})
+        log_about(actor, user, {"action": "link"})
     return invitation_link(user)
 
 
@@ -160,17 +158,10 @@ def read_row(row: dict[Any, Any], line: int) -> Invitation:
         raise InvalidInput(f"Line {line} does not have as many fields as the first line.", field="csv")
     roles = {}
     for pair in re.split(r"[\s;]+", row.get("groups", "").strip()):
-        slug, separator, role = pair.rpartition("=")
-        if pair and (not separator or role not in Role.values):
-            allowed = ", ".join(Role.values)
-            raise InvalidInput(f"Line {line}: '{pair[:80]}' is not GROUP=ROLE.", hint=f"Roles are {allowed}.", field="csv")  # fmt: skip
         if pair:
+            slug, role = read_role(pair, "GROUP=ROLE", field="csv", where=f"Line {line}: ")
             roles[slug] = role
     return Invitation(row["person"], roles, row.get("curate", "").strip().casefold() in YES)
-
-
-def _log(actor: Actor, user: User, payload: dict[str, Any]) -> None:
-    audit.append(actor, Operation.PERSON, subject=f"user:{user.get_username()}", payload=payload)
 
 
 @dataclass(frozen=True)
@@ -184,19 +175,14 @@ class Leaving:
 
 def what_ends(user: User) -> Leaving:
     """The person's valid tokens and sessions, and the groups that have no other admin."""
-    return Leaving(
-        tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
-        sessions=len(open_sessions(user, current=None)),
-        sole_admin_of=tuple(groups_only_administered_by(user)),
-    )
-
-
-def groups_only_administered_by(user: User) -> list[Group]:
-    """The groups whose only active admin is this person, by slug."""
     administered = Membership.objects.filter(role=Role.ADMIN, user__is_active=True)
     others = administered.exclude(user=user).values("group")
     own = administered.filter(user=user).exclude(group__in=others)
-    return list(Group.objects.filter(key__in=own.values("group")).order_by("slug"))
+    return Leaving(
+        tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
+        sessions=len(open_sessions(user, current=None)),
+        sole_admin_of=tuple(Group.objects.filter(key__in=own.values("group")).order_by("slug")),
+    )
 
 
 def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Leaving:
@@ -219,18 +205,9 @@ def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Le
     leaving = what_ends(user)
     with transaction.atomic():
         if successor is not None:
-            hand_over(actor, user, successor, leaving)
+            for group in leaving.sole_admin_of:
+                set_member(actor, group, user=successor, role=Role.ADMIN)
+            slugs = [group.slug for group in leaving.sole_admin_of]
+            log_about(actor, user, {"action": "hand over", "to": successor.get_username(), "groups": slugs})
         change_person(actor, user, PersonChange(is_active=False))
     return leaving
-
-
-def hand_over(actor: Actor, user: User, successor: User, leaving: Leaving) -> None:
-    """Make the successor admin of the groups that have no other admin."""
-    for group in leaving.sole_admin_of:
-        set_member(actor, group, user=successor, role=Role.ADMIN)
-    payload = {
-        "action": "hand over",
-        "to": successor.get_username(),
-        "groups": [group.slug for group in leaving.sole_admin_of],
-    }
-    audit.append(actor, Operation.PERSON, subject=f"user:{user.get_username()}", payload=payload)

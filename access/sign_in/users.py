@@ -188,13 +188,14 @@ def log_person(actor: Actor, user: User, *, before: Mapping[str, Any] | None) ->
     else:
         changes = {name: [before[name], value] for name, value in after.items() if before[name] != value}
     if changes:
-        _append(actor, user, {"action": "create" if before is None else "update", "changes": changes})
+        log_about(actor, user, {"action": "create" if before is None else "update", "changes": changes})
 
 
 def log_password(actor: Actor, user: User) -> None:
     """Log a new password, inside the caller's transaction."""
-    _append(actor, user, {"action": "password", "by_themselves": actor.user_id == user.pk})
+    log_about(actor, user, {"action": "password", "by_themselves": actor.user_id == user.pk})
 
 
-def _append(actor: Actor, user: User, payload: dict[str, Any]) -> None:
+def log_about(actor: Actor, user: User, payload: dict[str, Any]) -> None:
+    """Append a row about a person to the log, inside the caller's transaction."""
     audit.append(actor, Operation.PERSON, subject=f"user:{user.get_username()}", payload=payload)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.agents import schemas
-from bench.agents.bundle import write_folder
 from bench.agents.stub_model import ANSWER, StubModel, stub_model
 from bench.proof.client import Client
 from bench.proof.home import Home, make_home
 from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop, wait_until
 from bench.proof.server import Server, running
 from bench.scripts import npm
+from bench.scripts.bundle import write_folder
 
 PACKAGE = Path(__file__).parent / "package.json"
 FACT = "The ledger's production database is PostgreSQL 16 on the host brass, port 5544."

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput, NotFound
-from sources.importing.formats.texts import read_drafts
+from sources.importing.formats.texts import read_texts
 from sources.importing.importer import CORPUS, LineRules
+from sources.importing.records import settle
 
 QUERIES = "queries.jsonl"
 SPLIT = "split.json"
@@ -80,7 +81,7 @@ def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> 
 def check_corpus(path: Path) -> tuple[set[str], list[str]]:
     """The ids of the lines that can be stored, and the others' faults."""
     ids, faults = set[str](), list[str]()
-    for line in read_drafts(path, CORPUS_RULES):
+    for line in settle(read_texts(path, CORPUS_RULES), CORPUS_RULES):
         if line.draft is None:
             faults.append(f"{CORPUS}, line {line.number}: {line.why}")
         else:

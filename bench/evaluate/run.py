@@ -18,7 +18,7 @@ from memories.recall import RecallRequest, recall
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
 from memories.recall.scoring import Trace
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import CORPUS
 
 RUN_DEPTH = 100  # ids kept of each ranking
@@ -63,7 +63,7 @@ class ModeReport:
 
 def store_corpus(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) -> int:
     """Store the corpus of a folder in the current database, each usable line as a memory of its group; return their number."""
-    report = import_lines(
+    report = TEXTS.run(
         actor,
         folder / CORPUS,
         CORPUS_RULES,

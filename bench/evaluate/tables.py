@@ -12,6 +12,7 @@ from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
 from bench.evaluate.metrics import Scores, difference_interval
 from bench.evaluate.question_files import QuerySet
 from bench.evaluate.run import ModeReport
+from bench.proof.report import put_between
 from sources.importing.importer import CORPUS
 
 ANSWERABLE = "answerable"  # kind of the questions that have an answer
@@ -114,23 +115,14 @@ def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]
         InvalidInput: the file has no mark for any of them, or a mark without its end.
     """
     text = path.read_text(encoding="utf-8")
-    written = []
-    for name, rows in tables.items():
-        begin, end = BEGIN.format(name), END.format(name)
-        if begin not in text:
-            continue
-        before, rest = text.split(begin, 1)
-        if end not in rest:
-            raise InvalidInput(f"{path.name} has '{begin}' without '{end}'.", field="write_docs")
-        text = f"{before}{begin}\n{as_markdown(rows)}\n{end}{rest.split(end, 1)[1]}"
-        written.append(name)
+    written = [name for name in tables if BEGIN.format(name) in text]
     if not written:
-        raise InvalidInput(
-            f"{path.name} has no marks for tables.",
-            hint=f"Add '{BEGIN.format('modes')}' and '{END.format('modes')}' where the table belongs.",
-            field="write_docs",
-        )
-    path.write_text(text, encoding="utf-8")
+        raise InvalidInput(f"{path.name} has no marks for tables.", field="write_docs")
+    try:
+        for name in written:
+            put_between(path, BEGIN.format(name), END.format(name), as_markdown(tables[name]))
+    except ValueError as error:
+        raise InvalidInput(str(error), field="write_docs") from error
     return written
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import DIMENSIONS, Encoder, Window
+from memories.embedding import DIMENSIONS, Encoder
 
 Vectors = NDArray[np.float32]
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
@@ -51,13 +51,13 @@ class VectorCache:
 class CachedEncoder(Encoder):
     """An encoder that embeds only texts that are not in the cache."""
 
-    # Encoder.__init__ is not called on purpose: this encoder has no session and delegates to one that has.
+    # Encoder.__init__ is not called on purpose: session, tokenizer and limits are those of another encoder.
     def __init__(self, encoder: Encoder, cache: VectorCache, *, model: str) -> None:
         """`model` names the vectors in the cache: 8-bit weights give slightly different ones than full weights."""
+        vars(self).update(vars(encoder))
         self._encoder = encoder
         self._cache = cache
         self._model = model
-        self.model_id, self.max_tokens = encoder.model_id, encoder.max_tokens
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """float32[n, 384], in the order of the texts."""
@@ -79,22 +79,6 @@ class CachedEncoder(Encoder):
         future = Future[Vectors]()
         future.set_result(self.encode_query(text))
         return future
-
-    def count_tokens(self, text: str) -> int:
-        """Number of tokens, without truncation."""
-        return self._encoder.count_tokens(text)
-
-    def token_counts(self, texts: Sequence[str]) -> list[int]:
-        """count_tokens() of each text."""
-        return self._encoder.token_counts(texts)
-
-    def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Window]:
-        """Windows that cover the text."""
-        return self._encoder.split(text, reserve=reserve, overlap=overlap)
-
-    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
-        """Windows of each text."""
-        return self._encoder.split_many(texts, reserves=reserves)
 
 
 def _digest(model: str, text: str) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import django
 from babel.messages.catalog import Catalog
-from babel.messages.extract import DEFAULT_KEYWORDS, extract_python
+from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.apps import apps
@@ -49,7 +49,6 @@ KEYWORDS = {
     "gettext_lazy": None,
     "gettext_noop": None,
     "ngettext_lazy": (1, 2),
-    "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2),
 }
 # Texts of unfold's pages that Loci does not have: deleting, histories, its own search and login.
@@ -111,7 +110,7 @@ def from_python() -> Iterator[tuple[str, list[tuple]]]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
-                yield relative(path), parsed(io.BytesIO(path.read_bytes()))
+                yield relative(path), parsed(path.read_bytes())
 
 
 def from_templates() -> Iterator[tuple[str, list[tuple]]]:
@@ -122,7 +121,7 @@ def from_templates() -> Iterator[tuple[str, list[tuple]]]:
             name = relative(path) if folder != unfold else f"unfold/{path.relative_to(unfold)}"
             code = templatize(path.read_text(encoding="utf-8"), origin=name)
             # In parentheses Python minds no indentation.
-            found = parsed(io.BytesIO(f"({code})".encode()))
+            found = parsed(f"({code})".encode())
             yield name, [each for each in found if folder != unfold or is_ours(each[1])]
 
 
@@ -171,18 +170,9 @@ def texts_in_script(code: str) -> list[str]:
     return found
 
 
-def parsed(code: io.BytesIO) -> list[tuple]:
+def parsed(code: bytes) -> list[tuple]:
     """The texts of Python code as (line, message, comments, context)."""
-    found = []
-    for line, function, message, comments in extract_python(code, KEYWORDS, (), {"encoding": "utf-8"}):
-        texts = [text for text in (message if isinstance(message, tuple) else (message,)) if text]
-        if function.startswith(("pgettext", "npgettext")):
-            if len(texts) >= 2:
-                found.append((line, texts[1] if len(texts) == 2 else tuple(texts[1:]), comments, texts[0]))
-        elif texts:
-            plural = function.startswith("ngettext") and len(texts) > 1
-            found.append((line, tuple(texts[:2]) if plural else texts[0], comments, None))
-    return found
+    return [*extract("python", io.BytesIO(code), KEYWORDS, options={"encoding": "utf-8"})]
 
 
 def data_words() -> set[str]:

@@ -7,14 +7,12 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from queue import Queue
 from typing import Final
 from xml.etree import ElementTree
-
-from tqdm import tqdm
 
 from bench.mutants.mutants import AREAS, MUTANTS, Mutant
 from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
@@ -29,9 +27,15 @@ ALL_PASSED, SOME_FAILED = 0, 1  # exit codes of pytest; others mean that the tes
 def prove_mutants(workshop: Workshop) -> Finding:
     """Run every mutant; in small, the first of each area."""
     check_texts(MUTANTS)
-    firsts = list({mutant.area: mutant for mutant in reversed(MUTANTS)}.values())
-    killers = run_mutants(workshop, workshop.pick(MUTANTS, firsts))
-    red = failing_on_clean(sorted(set(killers.values()) - {SURVIVED}))
+    firsts = {mutant.area: mutant for mutant in reversed(MUTANTS)}.values()
+    cores = os.cpu_count() or 1
+    with copies(cores) as free:
+        steps = {each.name: partial(run_mutant, each, free) for each in workshop.pick(MUTANTS, firsts)}
+        # The test that killed each mutant, by the mutant's name; empty for a survivor.
+        killers: dict[str, str] = workshop.steps(steps, at_once=cores)
+        tests = sorted(set(killers.values()) - {SURVIVED})
+        # What fails without any mutant proves nothing.
+        red = failed_tests(free.get(), tests, "no mutant", is_first=False) if tests else []
     return report(killers, red)
 
 
@@ -46,21 +50,6 @@ def check_texts(mutants: Sequence[Mutant]) -> None:
             wrong.append(f"{mutant.name}: the old text is {found} times in {mutant.file}")
     if wrong:
         raise ProofError(f"bench/mutants/mutants.py no longer fits the code: {'; '.join(wrong)}.")
-
-
-def run_mutants(workshop: Workshop, mutants: Sequence[Mutant]) -> dict[str, str]:
-    """The test that killed each mutant, by the mutant's name; empty for a survivor. Goes on where an earlier run stopped."""
-    done = {name: test for name, test in workshop.done().items() if name in {m.name for m in mutants}}
-    left = [mutant for mutant in mutants if mutant.name not in done]
-    with copies(os.cpu_count() or 1) as free, ThreadPoolExecutor(free.qsize()) as pool:
-        runs = {pool.submit(run_mutant, mutant, free): mutant.name for mutant in left}
-        try:
-            for run in tqdm(as_completed(runs), total=len(runs), desc="mutants", unit="mutant"):
-                done[runs[run]] = run.result()
-                workshop.note(runs[run], run.result())
-        finally:
-            pool.shutdown(cancel_futures=True)
-    return {mutant.name: done[mutant.name] for mutant in mutants}
 
 
 @contextmanager
@@ -104,14 +93,6 @@ def run_mutant(mutant: Mutant, free: "Queue[Path]") -> str:
     finally:
         path.write_text(text, encoding="utf-8")
         free.put(tree)
-
-
-def failing_on_clean(tests: list[str]) -> list[str]:
-    """Those of the tests that fail without any mutant: they prove nothing."""
-    if not tests:
-        return []
-    with copies(1) as free:
-        return failed_tests(free.get(), tests, "no mutant", is_first=False)
 
 
 def failed_tests(tree: Path, tests: Sequence[str], what: str, *, is_first: bool = True) -> list[str]:

@@ -52,15 +52,14 @@ class Home:
         """Run one of Loci's commands to its end; what it printed. Raises ProofError where it fails."""
         return run([sys.executable, "manage.py", *words], self.path, sent=sent)
 
-    def ask(self, module: str, *words: str, told: object = None) -> Any:
-        """The JSON answer of a program of bench.proof, or of bench, in this home; `told` is on its stdin as JSON."""
-        place = module.removeprefix("bench.") if module.startswith("bench.") else f"proof.{module}"
-        command = [sys.executable, "-m", f"bench.{place}", *words]
+    def ask(self, function: str, **told: Any) -> Any:
+        """What a function of bench ("proof.witness:check") returns in a process of its own in this home."""
+        command = [sys.executable, "-m", "bench.proof.inside", function]
         return json.loads(run(command, self.path, sent=json.dumps(told)).splitlines()[-1])
 
-    def witness(self, action: str, sent: object = None) -> Any:
-        """The JSON answer of `bench.proof.witness`, which looks at the database from inside."""
-        return self.ask("witness", action, told=sent)
+    def witness(self, function: str, **told: Any) -> Any:
+        """The answer of `bench.proof.witness`, which looks at the database from inside."""
+        return self.ask(f"proof.witness:{function}", **told)
 
     def check(self, told: dict[str, Any]) -> dict[str, Any]:
         """Let the witness compare the database with what was sent and acknowledged.
@@ -68,11 +67,11 @@ class Home:
         Vectors are owed where a text came before the model was loaded. They are then made as the worker makes them, and
         the witness looks again: `owed` says how many there were.
         """
-        seen: dict[str, Any] = self.witness("check", told)
+        seen: dict[str, Any] = self.witness("check", **told)
         if not seen["owed"]:
             return seen
         left = self.witness("settle")["still_owed"]
-        again: dict[str, Any] = self.witness("check", told)
+        again: dict[str, Any] = self.witness("check", **told)
         unmade = [f"{left} vectors are still owed after the model was there"] if left else []
         return again | {"owed": seen["owed"], "faults": [*seen["faults"], *again["faults"], *unmade]}
 

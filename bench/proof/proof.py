@@ -35,9 +35,18 @@ class Finding:
 
     @classmethod
     def of(cls, found: Mapping[str, dict[str, Any]], numbers: dict[str, Any] | None = None) -> "Finding":
-        """The finding of several steps: their faults with the step's name, and their numbers unless others are told."""
+        """The finding of several steps: their faults with the step's name, and their numbers unless others are told.
+
+        Numbers of rounds, such as the steps "web 0" and "web 1", are added up.
+        """
         if numbers is None:
-            numbers = {f"{step}: {name}": n for step in found for name, n in found[step]["numbers"].items()}
+            numbers = {}
+            for step, seen in found.items():
+                kind = step.rstrip("0123456789 ")
+                own = seen["numbers"] if kind == step else {"rounds": 1, **seen["numbers"]}
+                for name, n in own.items():
+                    known = numbers.get(f"{kind}: {name}")
+                    numbers[f"{kind}: {name}"] = n if known is None else known + n
         return cls(numbers, tuple(f"{step}: {fault}" for step in found for fault in found[step]["faults"]))
 
 

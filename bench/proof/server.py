@@ -5,19 +5,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from bench.proof.home import Home
+from bench.proof.home import COMMAND_S, Home
 from bench.proof.proof import REPOSITORY, ProofError, wait_until
 
 START_S = 180  # beside writers, on a busy machine
 STOP_S = 30
 LOOK_S = 0.5
+IDLE_SHARE = 0.05  # of a core
 STARTED_MS = 500  # of CPU time, which a process takes before it answers
 # Words of a log that no proof may bring about.
 BAD_WORDS = ("Traceback (most recent call last)", "database is locked", " ERROR ", " CRITICAL ")
@@ -126,18 +128,62 @@ def kill(process: "subprocess.Popen[bytes] | subprocess.Popen[str]", what: str) 
         raise ProofError(f"{what} ended with {process.returncode}, not by our signal.")
 
 
+def killed(
+    home: Home,
+    *words: str,
+    log: Path,
+    begun: Callable[[], bool],
+    after_s: float,
+    with_children: bool = False,
+    **streams: Any,
+) -> bool:
+    """Start a command of Loci and kill it so long after it has begun; False where it was over before."""
+    with log.open("a", encoding="utf-8") as said:
+        process = home.start(*words, **{"stdout": said, "stderr": said} | streams)
+        wait_until(
+            lambda: process.poll() is not None or begun(),
+            f"{words[0]} did not begin; see {log}.",
+            seconds=COMMAND_S,
+            every_s=0.002,
+        )
+        time.sleep(after_s)
+        if process.poll() is not None:
+            return False
+        children = psutil.Process(process.pid).children(recursive=True) if with_children else []
+        kill(process, words[0])
+        kill_all(children)
+    return True
+
+
+def kill_all(processes: Sequence[psutil.Process]) -> None:
+    """End processes with SIGKILL, and wait until they are gone. Raises ProofError where one lives on."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    _, alive = psutil.wait_procs(processes, timeout=STOP_S)
+    if alive:
+        raise ProofError(f"{len(alive)} killed processes live on.")
+
+
+def growth(size: Callable[[], int], *, by: int = 1) -> Callable[[], bool]:
+    """Whether something is larger than now, by so many bytes: a command has begun to write."""
+    start = size()
+    return lambda: size() >= start + by
+
+
 def web_processes(up: int) -> list[int]:
     """The ids of the idle web processes of an `up`; those that answer."""
     try:
         children = psutil.Process(up).children()
         pids = [child.pid for child in children if "loci_site.server.web" in " ".join(child.cmdline())]
-        before = [cpu_ms(pid) for pid in pids]
+        before, began = [cpu_ms(pid) for pid in pids], time.monotonic()
         time.sleep(LOOK_S)
         spent = [cpu_ms(pid) - ms for pid, ms in zip(pids, before, strict=True)]
+        idle_ms = IDLE_SHARE * 1000 * (time.monotonic() - began)  # on a busy machine a look takes longer
     except psutil.NoSuchProcess:  # one of them ended meanwhile
         return []
     rows = zip(pids, before, spent, strict=True)
-    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < LOOK_S * 50]
+    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < idle_ms]
 
 
 def both_web_processes(server: Server) -> list[int]:

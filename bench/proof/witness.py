@@ -1,35 +1,25 @@
-"""What the database itself says, read by a process of its own in the home that LOCI_HOME names.
+"""What the database itself says, read by a process of its own in a home (`Home.witness`)."""
 
-`python -m bench.proof.witness prepare | token | browser | check | settle`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
-"""
-
-import json
 import secrets
-import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import django
+from django.contrib.auth.models import User
+from django.db import connection
 
-django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
-
-# Only after Django is set up can these be imported.
-from django.contrib.auth.models import User  # noqa: E402
-from django.db import connection  # noqa: E402
-
-from access.audit.operations import Operation  # noqa: E402
-from access.audit.verify import verify_log  # noqa: E402
-from access.models import AuditEntry  # noqa: E402
-from access.tokens import create_token, operator  # noqa: E402
-from loci_site.management.first_start import migrate_if_needed  # noqa: E402
-from maintenance.embeddings.backfill import embed_owed  # noqa: E402
-from memories.language.cleaning import content_hash  # noqa: E402
-from memories.models import Memory, Piece  # noqa: E402
-from memories.search.base import search_index  # noqa: E402
-from memories.store.threads import context_of, filter_tokens, thread_neighbours  # noqa: E402
-from storage.compiled_queries import fetch  # noqa: E402
-from storage.dialect import dialect  # noqa: E402
+from access.audit.operations import Operation
+from access.audit.verify import verify_log
+from access.models import AuditEntry
+from access.tokens import create_token, operator
+from loci_site.management.first_start import migrate_if_needed
+from maintenance.embeddings.backfill import embed_owed
+from memories.language.cleaning import content_hash
+from memories.models import Memory, Piece
+from memories.search.base import search_index
+from memories.store.threads import context_of, filter_tokens, thread_neighbours
+from storage.compiled_queries import fetch
+from storage.dialect import dialect
 
 SHOWN = 5  # faults of one kind that are told in full
 # What writes the first row of the log about a memory.
@@ -44,9 +34,8 @@ def prepare() -> dict[str, str]:
     return {"secret": create_token(operator(), user=user, name="proof", scopes=scopes).secret}
 
 
-def token() -> dict[str, str]:
+def token(name: str) -> dict[str, str]:
     """Make a token of another user, who may write everywhere."""
-    name = json.load(sys.stdin)["name"]
     user, _ = User.objects.get_or_create(username=name, defaults={"is_superuser": True})
     return {"secret": create_token(operator(), user=user, name=name, scopes=("read", "write")).secret}
 
@@ -67,12 +56,11 @@ def settle() -> dict[str, int]:
     return {"still_owed": embed_owed(operator(), limit=1_000_000).still_owed}
 
 
-def check() -> dict[str, Any]:
-    """Compare the database with what writers sent and what was acknowledged; give counts and every fault."""
-    told = json.load(sys.stdin)
+def check(sent: list[str], acknowledged: dict[str, str]) -> dict[str, Any]:
+    """Compare the database with what writers sent and what was acknowledged (text → id): counts, and every fault."""
     faults = [
-        *_lost(told["acknowledged"]),
-        *_unsent(told["sent"], told["acknowledged"]),
+        *_lost(acknowledged),
+        *_unsent(sent, acknowledged),
         *store_faults(),
         *_unequal_counts(),
         *half_written(),
@@ -206,24 +194,3 @@ def _shortened(found: list[str], what: str) -> list[str]:
     if len(found) <= SHOWN:
         return found
     return [*found[:SHOWN], f"… {len(found)} in all: {what}"]
-
-
-def main() -> None:
-    """Do what the first argument says."""
-    match sys.argv[1]:
-        case "prepare":
-            print(json.dumps(prepare()))
-        case "check":
-            print(json.dumps(check()))
-        case "token":
-            print(json.dumps(token()))
-        case "browser":
-            print(json.dumps(browser()))
-        case "settle":
-            print(json.dumps(settle()))
-        case unknown:
-            sys.exit(f"{unknown} is none of prepare, token, browser, check, settle")
-
-
-if __name__ == "__main__":
-    main()

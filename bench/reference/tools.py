@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from access.actor import READ
+from bench.reference import markdown as md
 from loci_site.mcp.changes import CHANGES, CHANGES_HELP
 from loci_site.mcp.inspected import MIN_BUDGET
 from loci_site.mcp.server import INSTRUCTIONS
@@ -98,8 +99,7 @@ def budget_table() -> str:
         ("`memory_inspect` with `id`, or with `query` alone", MIN_BUDGET, "none: all of it"),
         ("`memory_inspect` of a thread or group", MIN_THREAD_BUDGET, DEFAULT_BUDGET),
     ]
-    lines = [f"| {call} | {least} | {usual} |" for call, least, usual in rows]
-    return "\n".join(["| call | smallest budget | default |", "| --- | --- | --- |", *lines])
+    return md.table(("call", "smallest budget", "default"), [[str(cell) for cell in row] for row in rows])
 
 
 def render_tool(declared: LociTool) -> str:
@@ -108,41 +108,26 @@ def render_tool(declared: LociTool) -> str:
     answer: Schema = tool.output_schema or {}
     scopes = " or ".join(f"the scope `{right}`" for right in sorted(declared.rights, reverse=True))
     role = "" if declared.rights == {READ} else ", and a role in the group that allows it"
-    return "\n".join(
-        [
-            f"## {tool.name}",
-            "",
-            tool.description,
-            "",
-            f"Needs: {scopes}{role}.",
-            "",
-            "| argument | kind | default | meaning |",
-            "| --- | --- | --- | --- |",
-            *argument_rows(tool.parameters),
-            "",
-            *(verb_rows() if tool.name == "forget_memory" else []),
-            f"Answers: {', '.join(f'`{name}`' for name in answer['properties'])}.",
-            "",
-        ]
-    )
+    verbs = md.table(("verb", "effect"), [[f"`{name}`", CHANGES_HELP[name]] for name in CHANGES])
+    parts = [
+        f"## {tool.name}",
+        tool.description,
+        f"Needs: {scopes}{role}.",
+        md.table(("argument", "kind", "default", "meaning"), argument_rows(tool.parameters)),
+        *([verbs] if tool.name == "forget_memory" else []),
+        f"Answers: {', '.join(f'`{name}`' for name in answer['properties'])}.\n",
+    ]
+    return "\n\n".join(parts)
 
 
-def verb_rows() -> list[str]:
-    """A table of the verbs of forget_memory."""
-    rows = [f"| `{name}` | {CHANGES_HELP[name]} |" for name in CHANGES]
-    return ["| verb | effect |", "| --- | --- |", *rows, ""]
-
-
-def argument_rows(schema: Schema, *, within: str = "") -> list[str]:
+def argument_rows(schema: Schema, *, within: str = "") -> list[list[str]]:
     """One table row per argument, and per key of an object: name, kind, default, meaning."""
     required = schema.get("required", [])
     rows = []
     for name, part in schema["properties"].items():
         value: Any = part.get("default")
         default = "required" if name in required else "" if value is None else f"`{value}`"
-        rows.append(
-            f"| `{within}{name}` | {describe_kind(part)} | {default} | {part.get('description', '')} |"
-        )
+        rows.append([f"`{within}{name}`", describe_kind(part), default, part.get("description", "")])
         if "properties" in part:
             rows += argument_rows(part, within=f"{name}.")
     return rows

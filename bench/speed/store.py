@@ -1,41 +1,37 @@
-"""Fills the store that LOCI_HOME names with made-up memories: `python -m bench.speed.store COUNT SEED_VECTORS`.
+"""A store of made-up memories, written in a process of its own in a home.
 
 Rows are written straight into the tables, as an import writes them, and the triggers feed both indexes from them; there are no audit rows, since
-what is measured is reading. Prints JSON: questions about each of the two groups that are measured.
+what is measured is reading.
 
-Vectors: SEEDS texts are embedded for real and kept in the file SEED_VECTORS. A memory's vector is a mixture of two of
-its topic's and noise, so that there are near ones and far ones as in real text.
+Vectors: SEEDS texts are embedded for real and kept in a file. A memory's vector is a mixture of two of its topic's and
+noise, so that there are near ones and far ones as in real text.
 """
 
-import json
 import random
 import sys
+import time
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import django
 import numpy as np
+from django.conf import settings
+from django.db import connection, transaction
 from numpy.typing import NDArray
 
-django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
-
-# Only after Django is set up can these be imported.
-from django.conf import settings  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
-
-from access.groups import create_group  # noqa: E402
-from access.tokens import operator  # noqa: E402
-from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
-from memories.embedding import get_encoder  # noqa: E402
-from memories.embedding.loader import model_folder  # noqa: E402
-from memories.language.cleaning import content_hash  # noqa: E402
-from memories.language.dress import fold_hash  # noqa: E402
-from memories.models import IndexState, Memory, Piece  # noqa: E402
-from memories.store.pieces import PIECES  # noqa: E402
-from memories.store.write import MEMORIES  # noqa: E402
+from access.groups import create_group
+from access.tokens import operator
+from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts
+from memories.embedding import get_encoder
+from memories.embedding.loader import model_folder
+from memories.language.cleaning import content_hash
+from memories.language.dress import fold_hash
+from memories.models import IndexState, Memory, Piece
+from memories.store.pieces import PIECES
+from memories.store.write import MEMORIES
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1
@@ -48,15 +44,13 @@ BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 Vectors = NDArray[np.float32]
 
 
-def main() -> None:
-    """Fill the store and print what a measurement needs to know of it."""
-    count, seed_file = int(sys.argv[1]), Path(sys.argv[2])
+def fill(count: int, seeds: str) -> dict[str, Any]:
+    """Fill the store; questions about each of the two groups that are measured, and texts that are not stored yet."""
     vocabulary = load_vocabulary(model_folder(settings.LOCI.home).tokenizer)
-    seeds = seed_vectors(vocabulary, seed_file)
     groups = make_groups()
     texts = make_texts(vocabulary, count, seed=count)
     group_keys = choose_groups(groups, count)
-    write(texts, group_keys, seeds)
+    write(texts, group_keys, seed_vectors(vocabulary, Path(seeds)))
     names = {key: slug for slug, key in groups.items()}
     questions = {
         slug: _questions(
@@ -66,7 +60,7 @@ def main() -> None:
         for slug in (MAIN, FOUR)
     }
     fresh = [text for text, _ in make_texts(vocabulary, 500, seed=count + 1)]
-    json.dump({"questions": questions, "fresh": fresh}, sys.stdout)
+    return {"questions": questions, "fresh": fresh}
 
 
 def seed_vectors(vocabulary: Vocabulary, file: Path) -> list[Vectors]:
@@ -172,5 +166,11 @@ def _questions(vocabulary: Vocabulary, texts: list[str]) -> list[str]:
     return [*asked]
 
 
-if __name__ == "__main__":
-    main()
+def encoder_ms(questions: list[str]) -> float:
+    """One forward of the encoder over a question, the median, in ms of CPU time."""
+    encoder, times = get_encoder(timeout_s=60), list[float]()
+    for question in questions:
+        began = time.process_time()
+        encoder.encode_query(question)
+        times.append((time.process_time() - began) * 1000)
+    return median(times)

@@ -66,7 +66,7 @@ def _build(count: int, postgres: PostgresServer | None) -> Path:
     if not (folder / FACTS).exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         home = make_home(folder, postgres.new_database(f"speed_{count}", empty=True) if postgres else {})
-        facts = home.ask("bench.speed.store", str(count), str(CACHE / f"seeds-{RECIPE}.npy"))
+        facts = home.ask("speed.store:fill", count=count, seeds=str(CACHE / f"seeds-{RECIPE}.npy"))
         (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
     return folder
 

@@ -27,14 +27,14 @@ from memories.browse.serializers import StoredOut
 from memories.browse.suggest import MAX_LIMIT
 from memories.store import Outcome
 from sources.captures.keep import (
-    KeptConversationOut,
+    KeptConversation,
     SentConversation,
     SentTurn,
     keep_conversations,
     remember_selection,
 )
 from sources.captures.removed import RemovedTurns, list_removed
-from sources.captures.search import DEFAULT_LIMIT, PanelItemOut, PanelQuery, find_related, search_panel
+from sources.captures.search import DEFAULT_LIMIT, PanelItem, PanelQuery, find_related, search_panel
 
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
@@ -171,7 +171,7 @@ STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}
 class CapturedOut(Answer):
     """The conversations in the order of the request."""
 
-    conversations: Annotated[tuple[KeptConversationOut, ...], ShownAs(lambda kept, _: kept)]
+    conversations: Annotated[tuple[KeptConversation, ...], ShownAs(lambda kept, _: kept)]
 
 
 @router.post("/pair", auth=AnyExtension(), response=responses(PairedOut, 201))
@@ -216,19 +216,19 @@ def remember_captured_selection(request: HttpRequest, body: SelectionIn) -> Http
     return answer_write(actor, StoredOut.json(stored), status=STATUS.get(stored.outcome, 200))
 
 
-@router.post("/captures/search", response=responses(list_of(PanelItemOut)))
+@router.post("/captures/search", response=responses(list_of(PanelItem)))
 def search_captures(request: HttpRequest, body: PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
     found = search_panel(actor_of(request), PanelQuery(**body.model_dump()))
-    return answer({"items": [PanelItemOut.json(each) for each in found]})
+    return answer({"items": [PanelItem.json(each) for each in found]})
 
 
-@router.post("/captures/related", response=responses(list_of(PanelItemOut)))
+@router.post("/captures/related", response=responses(list_of(PanelItem)))
 def find_related_memories(request: HttpRequest, body: RelatedIn) -> HttpResponse:
     """What the person's groups know that is near the open conversation, without its own turns."""
     place = body.conversation.conversation()
     found = find_related(actor_of(request), place, body.text, limit=body.limit)
-    return answer({"items": [PanelItemOut.json(each) for each in found]})
+    return answer({"items": [PanelItem.json(each) for each in found]})
 
 
 @router.get("/captures/removed", response=responses(RemovedTurns))

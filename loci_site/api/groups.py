@@ -4,13 +4,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from access.groups import GroupChange, create_group, entered_groups, find_group, update_group
-from access.groups.moving import PartFilter, PartMove, move_memories, move_memories_back
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas.answers import list_of, responses
 from loci_site.api.schemas.requests import GroupEditIn, GroupIn, PartMoveIn, PartMoveUndoIn
 from maintenance.schedule.status import StatsOut
 from memories.browse.listing import GroupOut, group_json
+from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
 from memories.review.stats import memory_stats
 
 router = Router(tags=["groups"])

@@ -61,7 +61,7 @@ def trim_schema(schema: Schema) -> Schema:
     return result
 
 
-# In a store that is older than the rule, facts are global by default: see memories.draft.default_scope.
+# In a store that is older than the rule, facts are global by default: see memories.draft.default_scope().
 SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
 
 

@@ -88,16 +88,10 @@ class RunAdmin(LociAdmin):
         run: Run = self.get_or_404(request, object_id)
         if request.method != "POST":
             return HttpResponseRedirect(self.url("change", run.id))
-        actor, with_later = actor_of(request), "with_later" in request.POST
-        try:
-            if request.POST.get("do") == "undo":
-                return self._undone(request, run, with_later=with_later)
-            return self._undo_preview(request, actor, run, with_later=with_later)
-        except LociError as refusal:
-            if refusal.status in (403, 404):
-                raise
-            messages.error(request, str(refusal))
-            return HttpResponseRedirect(self.url("change", run.id))
+        with_later = "with_later" in request.POST
+        if request.POST.get("do") == "undo":
+            return self._undone(request, run, with_later=with_later)
+        return self._undo_preview(request, actor_of(request), run, with_later=with_later)
 
     def begin(self, request: HttpRequest) -> HttpResponse:
         """Choose a run, preview it, and start it."""

@@ -1,6 +1,5 @@
 """Backups: a complete, verified copy of the store in one file, made while the store is in use."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,10 +9,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
-from access.errors import InvalidInput, NotPermitted, Unavailable
+from access.errors import InvalidInput, Unavailable
 from access.groups.fingerprints import fingerprint_key
 from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
 from maintenance.backups.copies import copies
@@ -30,13 +29,10 @@ from maintenance.backups.open_copy import (
     describe_store,
     key_files,
     memory_ids,
-    snapshot_of_store,
     table_counts,
-    use_copy,
 )
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
-
-Progress = Callable[[str, int, int], None]  # step, done, total
+from storage.progress import Progress, ignore_progress
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class BackupResult:
 
 
 def make_backup(
-    actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress | None = None
+    actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress = ignore_progress
 ) -> BackupResult:
     """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
@@ -72,7 +68,7 @@ def make_backup(
     with backup_lock():
         link_heads(actor)  # the end of the chain of heads then stands for the whole log
         target = to or new_path(label, timezone.now())
-        made = write_backup(target, progress or ignore_progress)
+        made = write_backup(target, progress)
         rotated = [] if to else rotate(label, keep=settings.LOCI.maintenance.backups_kept)
     audit.append(
         actor,
@@ -96,10 +92,7 @@ def backup_job(actor: Actor) -> str:
 
 def require_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor administers all groups."""
-    if not actor.is_admin_of_all:
-        raise NotPermitted(
-            "Only an admin of all groups may back up and restore.", hint="Run the command on the server."
-        )
+    require_admin_of_all(actor, "back up and restore", hint="Run the command on the server.")
 
 
 def check_target(to: Path) -> None:
@@ -118,7 +111,7 @@ def write_backup(target: Path, progress: Progress) -> BackupResult:
     """Copy, verify and pack the store; the caller holds the backup lock."""
     with work_folder() as folder:
         copy = folder / copies().part
-        with snapshot_of_store() as store:
+        with copies().snapshot() as store:
             manifest = describe_store()
             store.copy_to(copy, progress=partial(progress, "copying"))
         progress("verifying", 0, 1)
@@ -140,7 +133,7 @@ def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], 
 
     Raises Unavailable if they differ or the copy is damaged.
     """
-    with use_copy(copy):
+    with copies().use(copy):
         faults = copies().faults(is_quick=False)
         counts = table_counts()
         faults += [
@@ -158,7 +151,3 @@ def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], 
             hint="Run 'loci doctor'.",
         )
     return ids, warning
-
-
-def ignore_progress(_step: str, _done: int, _total: int) -> None:
-    """Progress callback that does nothing."""

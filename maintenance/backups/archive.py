@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import IO
 from uuid import UUID
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
 from access.errors import InvalidInput, Unavailable
 from storage.encryption import database_key
 from storage.encryption.sealing import UnsealError, seal, sealed_size, unseal
@@ -43,6 +45,7 @@ ID_BYTES = 16
 DRAFT_SUFFIX = ".part"
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class BackupManifest:
     """Contents of manifest.json: when and from what the backup was made, and the hashes of its parts."""
@@ -104,12 +107,7 @@ def read_manifest(archive: Path) -> BackupManifest:
                 hint="Use the version of Loci that made it, or a later one.",
                 field="file",
             )
-        for name in ("made_at", "purged_at"):
-            values[name] = values[name] and datetime.fromisoformat(values[name])
-        manifest = BackupManifest(**values)
-        if not has_proper_types(manifest):
-            raise ValueError(f"a value in {MANIFEST} has the wrong type")
-        return manifest
+        return TypeAdapter(BackupManifest).validate_python(values)
     except UnsealError as error:
         raise InvalidInput(f"{archive.name} {error}.", hint="Nothing was changed.", field="file") from error
     except FileNotFoundError:
@@ -117,8 +115,9 @@ def read_manifest(archive: Path) -> BackupManifest:
             f"There is no file {archive}.", hint="'loci backup --list' shows the backups.", field="file"
         ) from None
     except (*DAMAGED, TypeError, AttributeError, RecursionError) as error:
+        why = f"a value in {MANIFEST} has the wrong type" if isinstance(error, ValidationError) else error
         raise InvalidInput(
-            f"{archive.name} is not a Loci backup, or is truncated: {error}.",
+            f"{archive.name} is not a Loci backup, or is truncated: {why}.",
             hint="Use another file.",
             field="file",
         ) from error
@@ -129,25 +128,6 @@ def unusable(message: str) -> InvalidInput:
     return InvalidInput(
         message, hint="Nothing was changed. Use another backup: 'loci backup --list'.", field="file"
     )
-
-
-def has_proper_types(manifest: BackupManifest) -> bool:
-    """Whether the values of a manifest that later code counts with or looks up are of the types that it expects."""
-    migrations = manifest.migrations
-    return (
-        isinstance(manifest.made_at, datetime)
-        and type(manifest.database_bytes) is int
-        and is_dict_of(manifest.counts, int)
-        and is_dict_of(manifest.groups, int)
-        and is_dict_of(manifest.sha256, str)
-        and is_dict_of(migrations, list)
-        and all(isinstance(name, str) for names in migrations.values() for name in names)
-    )
-
-
-def is_dict_of(value: object, kind: type) -> bool:
-    """Whether a value read from JSON is an object whose values are all of this type."""
-    return isinstance(value, dict) and all(type(each) is kind for each in value.values())
 
 
 def read_ids(archive: Path) -> frozenset[UUID]:

@@ -1,13 +1,13 @@
 """Copies of the store outside of it, in the way of each database; `copies()` is the one place that chooses."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 CopyProgress = Callable[[int, int], None]  # done, total
 
@@ -66,3 +66,19 @@ def copies() -> StoreCopies:
     """The copies of the database in use."""
     found: StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
     return found
+
+
+@contextmanager
+def connected_to(name: str, **options: Any) -> Iterator[Any]:
+    """Replace this thread's default connection by one to another database during the block, with other options of the engine."""
+    before = connections[DEFAULT_DB_ALIAS]
+    replacement: Any = before.copy()
+    replacement.settings_dict["NAME"] = name
+    replacement.settings_dict["OPTIONS"] |= options
+    # Connections are thread-local, so other threads are not affected.
+    connections[DEFAULT_DB_ALIAS] = replacement
+    try:
+        yield replacement
+    finally:
+        connections[DEFAULT_DB_ALIAS] = before
+        replacement.close()

@@ -1,11 +1,9 @@
 """LOCI_HOME/backups: its backups, the lock for a single writer, and removal of what killed writers left."""
 
-import fcntl
 import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +15,12 @@ from django.conf import settings
 from access.errors import Conflict, InvalidInput
 from maintenance.backups.archive import DRAFT_SUFFIX, BackupManifest, read_manifest
 from maintenance.backups.copies import copies
+from storage.locks import take_lock
 
 PLAIN, BEFORE_RESTORE = "loci", "before-restore"
 BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
 WORK_PREFIX = ".work-"
 LOCK_WAIT_S = 600.0  # longest expected time of another backup, of a large store
-POLL_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,8 @@ def backup_lock(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     """
     handle = os.open(backups_folder() / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        take_lock(handle, wait_s)
+        if not take_lock(handle, wait_s=wait_s):
+            raise Conflict("Another backup is being written.", hint="Try again when it has finished.")
         delete_leftovers()
         yield
     finally:
@@ -110,20 +109,6 @@ def work_folder() -> Iterator[Path]:
     finally:
         copies().discard(folder)
         shutil.rmtree(folder)
-
-
-def take_lock(handle: int, wait_s: float) -> None:
-    """Lock the file, polling for up to `wait_s`; raises Conflict after that."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise Conflict(
-                    "Another backup is being written.", hint="Try again when it has finished."
-                ) from None
-        time.sleep(POLL_S)
 
 
 def delete_leftovers() -> None:

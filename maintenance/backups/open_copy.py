@@ -1,6 +1,5 @@
 """Work on a copy of the store as if it were the store: the same models, rules and SQL, in another place."""
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from uuid import UUID
 
@@ -18,23 +17,12 @@ from access.audit.chains import HEADS, OWN
 from access.errors import InvalidInput
 from access.models import AuditHead
 from maintenance.backups.archive import BackupManifest
-from maintenance.backups.copies import Snapshot, copies
 from maintenance.squashed_migrations import refuse_early, refuse_early_store, replaced_migrations
 from memories.models import Memory
 from memories.search.schema import renew_triggers
 from memories.store.pieces import indexed_model
 from storage.home import GUARD_KEY
 from storage.version import __version__
-
-
-def use_copy(path: Path) -> AbstractContextManager[None]:
-    """Point this thread's models at the copy in the file `path` during the block; other threads keep using the store."""
-    return copies().use(path)
-
-
-def snapshot_of_store() -> AbstractContextManager[Snapshot]:
-    """The store as of now, which the models read during the block, whatever others write; they are not blocked."""
-    return copies().snapshot()
 
 
 def describe_store() -> BackupManifest:

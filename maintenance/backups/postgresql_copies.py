@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection, connections, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg import errors, sql
 
 from access.errors import Conflict
 from access.models import AuditHead
 from maintenance.backups.archive import DUMP
-from maintenance.backups.copies import CopyProgress
+from maintenance.backups.copies import CopyProgress, connected_to
 from maintenance.backups.server_tools import (
     check_tools,
     create_database,
@@ -73,7 +73,7 @@ class PostgresqlCopies:
     @contextmanager
     def snapshot(self) -> Iterator[ExportedSnapshot]:
         """A transaction that sees the store as of its first statement, and its snapshot's name."""
-        with connect_to(store_name()), transaction.atomic():
+        with connected_to(store_name()), transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             [(name,)] = fetch("SELECT pg_export_snapshot()", [])
@@ -91,7 +91,7 @@ class PostgresqlCopies:
             except BaseException:
                 drop_databases([name])
                 raise
-        with connect_to(name):
+        with connected_to(name):
             yield
 
     def save(self, path: Path) -> None:
@@ -202,20 +202,6 @@ def chain_ends() -> list[ChainEnd] | None:
 def rename(found: Any, old: str, new: str) -> None:
     """Rename a database that nobody is connected to."""
     found.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(old), sql.Identifier(new)))
-
-
-@contextmanager
-def connect_to(name: str) -> Iterator[None]:
-    """Replace this thread's default connection by one to another database of the server during the block."""
-    before = connections[DEFAULT_DB_ALIAS]
-    replacement: Any = before.copy()
-    replacement.settings_dict["NAME"] = name
-    connections[DEFAULT_DB_ALIAS] = replacement
-    try:
-        yield
-    finally:
-        connections[DEFAULT_DB_ALIAS] = before
-        replacement.close()
 
 
 COPIES = PostgresqlCopies()

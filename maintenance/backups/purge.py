@@ -36,7 +36,6 @@ from maintenance.backups.open_copy import (
     describe_store,
     memory_ids,
     migrate_copy,
-    use_copy,
 )
 from maintenance.jobs import job_actor
 from memories.lifecycle.purge import purge_from_copy
@@ -170,7 +169,7 @@ def rewrite_backup(actor: Actor, path: Path, ids: frozenset[UUID], texts: tuple[
     with work_folder() as folder:
         unpack(path, folder)
         copy = folder / copies().part
-        with use_copy(copy):
+        with copies().use(copy):
             migrate_copy()
             if not purge_from_copy(actor, sorted(held), texts, reason=REASON):
                 return False

@@ -5,9 +5,10 @@ A process killed at any point leaves either the old store or the new one, comple
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -20,14 +21,14 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
 from access.models import AuditHead
-from maintenance.backups import Progress, ignore_progress, require_admin, write_backup
+from maintenance.backups import require_admin, write_backup
 from maintenance.backups.archive import (
     BackupManifest,
     read_ids,
     read_manifest,
-    sync_folder,
     unpack,
     unusable,
+    write_atomically,
 )
 from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_withdrawals
 from maintenance.backups.copies import copies
@@ -46,13 +47,13 @@ from maintenance.backups.open_copy import (
     memories_by_group,
     migrate_copy,
     pending_migrations,
-    use_copy,
 )
 from maintenance.backups.purge import purged_ids
 from memories.models import Memory
 from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault
 from storage.home import GUARD_KEY
+from storage.progress import Progress, ignore_progress
 
 GUARD_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
@@ -90,8 +91,8 @@ class RestoreResult:
 
     path: Path
     manifest: BackupManifest
-    before: Path | None
-    migrated: tuple[str, ...] = ()
+    migrated: tuple[str, ...]
+    before: Path | None = None
     carried: CarriedOver = field(default_factory=CarriedOver)
     warning: str = ""
 
@@ -115,33 +116,29 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     manifest = check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
-        with explain_database_errors(archive), use_copy(folder / copies().part):
+        with explain_database_errors(archive), copies().use(folder / copies().part):
             check_integrity(archive)
             check_origin(archive, manifest)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = present_state()
-    purged, present_counts, lost_by_group = frozenset[UUID](), dict[str, int](), dict[str, int]()
-    seen = 0
+    purged, now, lost, seen = frozenset[UUID](), dict[str, int](), Counter[str](), 0
     if present == "readable":
-        purged, present_counts = purged_ids(), memories_by_group()
+        purged, now = purged_ids(), memories_by_group()
         rows = Memory.objects.order_by().values_list("id", "group__slug")
         for id_, slug in rows.iterator(chunk_size=5000):
             seen += id_ in ids
-            if id_ not in ids:
-                lost_by_group[slug] = lost_by_group.get(slug, 0) + 1
+            lost[slug] += id_ not in ids
     groups = tuple(
-        GroupDifference(
-            slug, manifest.groups.get(slug, 0), present_counts.get(slug, 0), lost_by_group.get(slug, 0)
-        )
-        for slug in sorted({*manifest.groups, *present_counts})
+        GroupDifference(slug, manifest.groups.get(slug, 0), now.get(slug, 0), lost[slug])
+        for slug in sorted({*manifest.groups, *now})
     )
     return RestorePreview(
         path=archive,
         size_bytes=archive.stat().st_size,
         manifest=manifest,
         groups=groups,
-        lost=sum(lost_by_group.values()),
+        lost=lost.total(),
         returned=len(ids) - seen,
         purged_again=len(ids & purged),
         migrations=migrations,
@@ -150,7 +147,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     )
 
 
-def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = None) -> RestoreResult:
+def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_progress) -> RestoreResult:
     """Replace the store by a backup.
 
     1. check the manifest, every hash and the database, and migrate it; all on a copy
@@ -163,13 +160,12 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
         InvalidInput: the file is not a Loci backup, is damaged, or comes from a later version; nothing was changed.
         Conflict: another process has the store open; nothing was changed.
     """
-    report = progress or ignore_progress
     manifest = check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
-        report("checking", 0, 4)
+        progress("checking", 0, 4)
         unpack(archive, folder)
         copy = folder / copies().part
-        with explain_database_errors(archive), use_copy(copy):
+        with explain_database_errors(archive), copies().use(copy):
             check_integrity(archive)
             check_origin(archive, manifest)
             migrated = migrate_copy()
@@ -180,31 +176,15 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
                 stack.enter_context(copies().exclusive_access())
             except DatabaseError as error:
                 raise Conflict(f"Nothing was restored: {error}.", hint=STOP_OTHERS) from error
-            restored = exchange_store(actor, archive, copy, report)
+            done = exchange_store(actor, RestoreResult(archive, manifest, tuple(migrated)), copy, progress)
         rotate(BEFORE_RESTORE, keep=settings.LOCI.maintenance.backups_kept)
-    report("done", 4, 4)
-    return RestoreResult(
-        archive,
-        manifest,
-        before=restored.before,
-        migrated=tuple(migrated),
-        carried=restored.carried,
-        warning=restored.warning,
-    )
+    progress("done", 4, 4)
+    return done
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """Where the previous store is kept, and what was carried over from it."""
-
-    before: Path | None
-    carried: CarriedOver
-    warning: str = ""
-
-
-def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) -> Exchange:
+def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progress) -> RestoreResult:
     """Keep the present store, carry withdrawals over, swap; the caller has exclusive access."""
-    present, warning = present_state(), ""
+    present, archive, warning = present_state(), done.path, ""
     before: Path | None = None
     withdrawals, replaced = Withdrawals(), dict[str, list[int | str]]()
     report("keeping the present store", 1, 4)
@@ -219,7 +199,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
             " returned"
         )
     report("carrying over what was withdrawn since", 2, 4)
-    with explain_database_errors(archive), use_copy(copy):
+    with explain_database_errors(archive), copies().use(copy):
         carried = carry_over(actor, withdrawals)
         audit.append(
             actor,
@@ -248,7 +228,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
     # Killed in between, the restore has to be repeated for the guard to recognise the secrets that are masked in it.
     if guard is not None:
         write_key(GUARD_KEY, guard)
-    return Exchange(before, carried, warning)
+    return replace(done, before=before, carried=carried, warning=warning)
 
 
 def check_archive(actor: Actor, archive: Path) -> BackupManifest:
@@ -346,8 +326,5 @@ def write_key(name: str, key: bytes) -> None:
     """Write a whole key file into LOCI_HOME with mode 0600, instead of one of the same name."""
     folder = Path(settings.LOCI.home) / "keys"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = folder / f".{name}.part"
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with write_atomically(folder / name) as file:
         file.write(key)
-    draft.replace(folder / name)
-    sync_folder(folder)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 
 from maintenance.backups.archive import DATABASE, STORES
 from maintenance.backups.folder import backups_folder
+from maintenance.backups.sqlite_copies import database_path
 from memories.store.places import ClearedCopies, PurgedTexts, contains_any, encodings_of
 from storage.encryption import database_key
 from storage.encryption.pages import PlainPages
@@ -76,7 +77,7 @@ class ScannedFiles:
         # What a database server has in its files is not here to be read.
         places = (
             gettext("database, logs, queue and backups")
-            if database_path()
+            if connection.vendor == "sqlite"
             else gettext("logs, queue and backups")
         )
         size = sum(file.size for file in files)
@@ -113,15 +114,15 @@ def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
 
 def scanned_files() -> Iterator[ScannedFile]:
     """The database with its write-ahead log, log files, messages to the worker, and the backups."""
-    database = database_path()
-    for path in database_files(database)[:2] if database else ():  # the shared memory holds no text
+    files = database_files(database_path())[:2] if connection.vendor == "sqlite" else ()
+    for path in files:  # the shared memory holds no text
         if path.is_file():
             yield ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path), is_store=True)
     home = Path(settings.LOCI.home)
     for folder in FOLDERS:
         for path in sorted((home / folder).rglob("*")):
             if path.is_file():
-                yield ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(open_file, path))
+                yield ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(path.open, "rb"))
     yield from backup_files()
 
 
@@ -136,25 +137,10 @@ def backup_files() -> Iterator[ScannedFile]:
                 size = archive.getinfo(store).file_size
                 found = ScannedFile(name, size, partial(open_store, path, store), is_store=store == DATABASE)
         except (BadZipFile, KeyError, ValueError):
-            found = ScannedFile(name, path.stat().st_size, partial(open_file, path))
+            found = ScannedFile(name, path.stat().st_size, partial(path.open, "rb"))
         except OSError:
             continue  # removed meanwhile, or one that what clears the backups names
         yield found
-
-
-def database_path() -> Path | None:
-    """The file of the open SQLite database; None if it has none."""
-    if connection.vendor != "sqlite":
-        return None
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA database_list")
-        name = next(row[2] for row in cursor.fetchall() if row[1] == "main")
-    return Path(name) if name else None
-
-
-def open_file(path: Path) -> IO[bytes]:
-    """A file as a stream; not for one that SQLite has open."""
-    return path.open("rb")
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -45,39 +45,23 @@ def check_tools() -> None:
 def dump(database: str, target: Path, *, snapshot: str = "") -> None:
     """Write a database, as of an exported snapshot or now, to a file. Not compressed: the archive does that."""
     chosen = [f"--snapshot={snapshot}"] if snapshot else []
-    run_tool(
-        "pg_dump",
-        [
-            "--format=custom",
-            "--compress=0",
-            "--no-owner",
-            "--no-privileges",
-            NO_COMMENTS,
-            *chosen,
-            f"--file={target}",
-        ],
-        database,
-        is_last=True,
-    )
+    _run_tool("pg_dump", database, "--format=custom", "--compress=0", *chosen, f"--file={target}")
     target.chmod(0o600)
 
 
 def load(source: Path, database: str) -> None:
     """Read a dump into an empty database; the first error ends it."""
-    options = ["--exit-on-error", "--no-owner", "--no-privileges", NO_COMMENTS, "--dbname"]
-    run_tool("pg_restore", options, database, after=[str(source)])
+    _run_tool("pg_restore", database, "--exit-on-error", str(source))
 
 
-def run_tool(
-    program: str, options: Sequence[str], database: str, *, after: Sequence[str] = (), is_last: bool = False
-) -> None:
+def _run_tool(program: str, database: str, *options: str) -> None:
     """Run a program connected to the database; Unavailable with what it said if it fails."""
     params = libpq_params(database)
     password = params.pop("password", None)
     environment = os.environ | ({"PGPASSWORD": str(password)} if password else {})
     path = shutil.which(program) or program
     address = psycopg.conninfo.make_conninfo("", **params)
-    command = [path, *options, *(["--dbname"] if is_last else []), address, *after]
+    command = [path, f"--dbname={address}", "--no-owner", "--no-privileges", NO_COMMENTS, *options]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]

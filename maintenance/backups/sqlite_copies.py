@@ -1,6 +1,5 @@
 """Copies of a store on SQLite: files."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -13,12 +12,14 @@ from django.utils import timezone
 from access.errors import Unavailable
 from access.models import Group
 from maintenance.backups.archive import DATABASE, sync_folder
+from maintenance.backups.copies import connected_to
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
+from storage.compiled_queries import fetch
 from storage.encryption import database_key
 from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
-from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, ignore_progress, wiping
+from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, sync, wiping
 
 
 class SqliteCopies:
@@ -32,7 +33,7 @@ class SqliteCopies:
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
         """A connection that reads the store as of now; it never takes the write lock."""
-        with connect_to(database_path(), mode="DEFERRED") as reader, transaction.atomic():
+        with connected_to(str(database_path()), transaction_mode="DEFERRED") as reader, transaction.atomic():
             # The snapshot is taken by the first read, not by BEGIN.
             Group.objects.exists()
             yield reader
@@ -44,7 +45,7 @@ class SqliteCopies:
         Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
         """
         match_encryption(path)
-        with connect_to(path, mode="IMMEDIATE") as copy:
+        with connected_to(str(path), transaction_mode="IMMEDIATE") as copy:
             copy.is_private_copy = True
             yield
 
@@ -62,20 +63,18 @@ class SqliteCopies:
 
         `is_quick` skips comparing the indexes with their tables, which takes most of the time.
         """
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check")
-            results = [str(row[0]) for row in cursor.fetchall()]
-            cursor.execute("PRAGMA foreign_key_check")
-            broken = cursor.fetchall()
+        results = [
+            str(text) for (text,) in fetch("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check", [])
+        ]
+        broken = fetch("PRAGMA foreign_key_check", [])
         faults = [] if results == ["ok"] else results[:3]
         return faults + ([f"{len(broken)} rows refer to missing rows"] if broken else [])
 
     def foreign_code(self) -> list[str]:
         """Names of triggers and views that Loci does not make: they would run at any write or read."""
         own = own_names(connection.vendor)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')")
-            return sorted(name for (name,) in cursor.fetchall() if name not in own)
+        names = fetch("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')", [])
+        return sorted(name for (name,) in names if name not in own)
 
     def is_there(self) -> bool:
         """True if the file exists and is not empty."""
@@ -103,9 +102,7 @@ class SqliteCopies:
         ready = database.with_name(f".{database.name}.restored")
         ready.unlink(missing_ok=True)
         shutil.move(copy, ready)  # a rename, unless the database is on another disk than the backups
-        handle = os.open(ready, os.O_RDWR)
-        os.fsync(handle)
-        os.close(handle)
+        sync(ready)
         if is_readable:
             with connection.cursor() as cursor:
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -131,7 +128,7 @@ def match_encryption(path: Path) -> None:
     encrypted = path.with_name(f".{path.name}.encrypted")
     with connections[DEFAULT_DB_ALIAS].wrap_database_errors, wiping(path):
         try:
-            copy_with_key(path, encrypted, old=None, new=key, progress=ignore_progress)
+            copy_with_key(path, encrypted, old=None, new=key)
         except CopyDiffers as error:
             raise DatabaseError(f"the encrypted copy is faulty: {error}") from error
         encrypted.replace(path)
@@ -140,22 +137,6 @@ def match_encryption(path: Path) -> None:
 def database_path() -> Path:
     """Path of the store's database file."""
     return Path(str(connection.settings_dict["NAME"]))
-
-
-@contextmanager
-def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
-    """Replace this thread's default connection by one to the SQLite file `path` during the block."""
-    before = connections[DEFAULT_DB_ALIAS]
-    replacement: Any = before.copy()
-    replacement.settings_dict["NAME"] = str(path)
-    replacement.settings_dict["OPTIONS"] = {**replacement.settings_dict["OPTIONS"], "transaction_mode": mode}
-    # Connections are thread-local, so other threads are not affected.
-    connections[DEFAULT_DB_ALIAS] = replacement
-    try:
-        yield replacement
-    finally:
-        connections[DEFAULT_DB_ALIAS] = before
-        replacement.close()
 
 
 COPIES = SqliteCopies()

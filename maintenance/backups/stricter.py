@@ -18,10 +18,10 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.audit.verify import chain_names, dropped_through
 from access.groups.guarding import split_rules
-from access.groups.moving import narrow_group
 from access.models import AuditEntry, AuditHead, CandidatePolicy, CaptureRule, Role, ScopeRule
 from guard import Family, GuardTreatment
 from guard.policy import DEFAULTS, STRICTNESS, WORD, kind_of, read_pairs
+from memories.lifecycle.regroup.narrow import narrow_group
 
 Key = tuple[Any, ...]
 Strictest = Callable[[Any, Any], Any]  # the present value and the backup's → the value to restore

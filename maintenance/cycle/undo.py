@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, READ, Actor
+from access.actor import CURATE, Actor
 from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
@@ -19,6 +19,7 @@ from access.models import RowChange
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
+from maintenance.runs.listing import visible_runs
 from memories.lifecycle.undo.large import in_parts, reverse_batch
 from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
@@ -56,11 +57,7 @@ def find_run(actor: Actor, id_: str | UUID) -> Run:
     Raises:
         NotFound: there is none. InvalidInput: there are several. NotPermitted: the actor may not read.
     """
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
-    rows = Run.objects.select_related("group")
-    if not actor.all_groups:
-        rows = rows.filter(group__in=list(actor.roles))
+    rows = visible_runs(actor)
     part = str(id_).strip().lower().replace("-", "")
     matches = [run for run in rows if part and (run.id.hex.startswith(part) or run.id.hex.endswith(part))]
     if not matches:

@@ -67,20 +67,12 @@ def read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[
     return owners, remove_dates(matrix, [dates[key] for key in owners], encoder=encoder)
 
 
-def remove_date(vectors: Matrix, moment: datetime | None, *, encoder: Encoder) -> Matrix:
-    """Project the direction of one date out of vectors (float32[n, 384]) whose texts were embedded with it.
+def remove_dates(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: Encoder) -> Matrix:
+    """Project the direction of each row's date out of the vector (float32[n, 384]) of a text embedded with it.
 
     Two unrelated events of one week have a cosine of about 0.3 with their dates in front, and of 0.1 without that
-    direction, like their bare texts.
+    direction, like their bare texts. Rows without a date stay as they are.
     """
-    if moment is None:
-        return vectors
-    [date] = encoder.encode([embedded_text("", moment).strip()])
-    return unit_rows(vectors - np.outer(vectors @ date, date).astype(np.float32))
-
-
-def remove_dates(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: Encoder) -> Matrix:
-    """As remove_date(), with a date of its own for each row; rows without a date stay as they are."""
     texts = [embedded_text("", moment).strip() for moment in dates]
     distinct = [text for text in dict.fromkeys(texts) if text]
     if not distinct:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from django.db import DatabaseError
 from django.utils.translation import gettext
 
-from access.actor import Actor
-from access.errors import LociError, NotPermitted
+from access.actor import Actor, require_admin_of_all
+from access.errors import LociError
 from maintenance.doctor import environment, rows, schema
 from maintenance.doctor.repairs import (
     repair_contexts,
@@ -63,7 +63,7 @@ def examine(
 
     Raises NotPermitted unless the actor administers all groups.
     """
-    require_admin(actor)
+    require_admin_of_all(actor, "examine the store")
     return Diagnosis(tuple(run_checks(quick=quick, report=report)))
 
 
@@ -75,7 +75,7 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
 
     Raises NotPermitted unless the actor administers all groups.
     """
-    require_admin(actor)
+    require_admin_of_all(actor, "examine the store")
     if schema.check_migrations().verdict is CheckStatus.WRONG:
         return examine(actor, report=report)
     # Indexes first: rewriting a context removes the old context's words from the index, and a broken one lacks them.
@@ -94,12 +94,6 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
             repairs.append(repaired)
     repairs += repair_vectors(actor)
     return Diagnosis(tuple(run_checks(quick=False, report=report)), tuple(repairs))
-
-
-def require_admin(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor administers all groups."""
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may examine the store.")
 
 
 def run_checks(*, quick: bool, report: Callable[[str], object]) -> Iterator[Finding]:

@@ -13,14 +13,14 @@ from uuid import UUID
 from django.db import transaction
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.additions import additions
 from access.audit.operations import Operation
-from access.errors import NotFound, NotPermitted
+from access.errors import NotFound
 from access.groups.guarding import find_all, policy_of
 from guard import Door, GuardTreatment, Policy
 from guard.policy import STRICTNESS
-from memories.draft.guarding import stored_door
+from memories.draft import stored_door
 from memories.lifecycle.target import change_fields
 from memories.lifecycle.undo.large import in_parts
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
@@ -82,35 +82,29 @@ def scan_stored(
     Raises:
         NotPermitted: the actor does not administer all groups.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may scan what is stored.")
+    require_admin_of_all(actor, "scan what is stored")
     scan, last = (ScanReport(new_id(), dry_run=True), 0) if dry_run else read_cursor()
     with changing(change_of(scan.id)):
-        return scan_from(actor, scan, last, dry_run=dry_run, report=report)
-
-
-def scan_from(actor: Actor, scan: ScanReport, last: int, *, dry_run: bool, report: Report) -> ScanReport:
-    """Look at what comes after a memory's key, then at checkpoints and what other packages hold."""
-    rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
-    total = rows.filter(key__gt=last).count() + scan.looked_at
-    while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
-        last = batch[-1].key
-        with transaction.atomic():
-            scan_batch(actor, batch, scan)
-            scan.looked_at += len(batch)
-            if not dry_run:
-                write_cursor(scan, last)
-        report(scan.looked_at, total)
-    scan_checkpoints(scan)
-    for scan_others in additions("scans"):
-        found = scan_others(actor, dry_run)
-        scan.kinds += found
-        scan.held_elsewhere += found.total()
-    if not dry_run:
-        with transaction.atomic():
-            IndexState.objects.filter(name=CURSOR).delete()
-            payload = scan.as_json() | {"action": "scan"}
-            audit.append(actor, Operation.GUARD, subject=f"scan:{scan.id}", payload=payload)
+        rows = Memory.objects.filter(trust__in=LOOKED_AT).select_related("group")
+        total = rows.filter(key__gt=last).count() + scan.looked_at
+        while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
+            last = batch[-1].key
+            with transaction.atomic():
+                scan_batch(actor, batch, scan)
+                scan.looked_at += len(batch)
+                if not dry_run:
+                    write_cursor(scan, last)
+            report(scan.looked_at, total)
+        scan_checkpoints(scan)
+        for scan_others in additions("scans"):
+            found = scan_others(actor, dry_run)
+            scan.kinds += found
+            scan.held_elsewhere += found.total()
+        if not dry_run:
+            with transaction.atomic():
+                IndexState.objects.filter(name=CURSOR).delete()
+                payload = scan.as_json() | {"action": "scan"}
+                audit.append(actor, Operation.GUARD, subject=f"scan:{scan.id}", payload=payload)
     return scan
 
 
@@ -223,8 +217,7 @@ def undo_scan(actor: Actor, id_: str | UUID) -> tuple[int, int]:
         NotPermitted: the actor does not administer all groups.
         NotFound: no scan of that id found anything.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may undo a scan.")
+    require_admin_of_all(actor, "undo a scan")
     scan = parse_id(id_)
     change = change_of(scan)
     rows, done = rows_of([change]), Reversed()

@@ -1,6 +1,6 @@
 """Checks of the rows: against one another, and against the data derived from them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from django.conf import settings
@@ -13,11 +13,11 @@ from access.audit.chains import chain_labels
 from access.audit.verify import verify_log
 from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
-from maintenance.doctor.versions import faulty_chains
 from maintenance.embeddings.backfill import owed_pieces
-from memories.draft.default_scope import describe_kept_rule, instance_rule
+from memories.draft import describe_kept_rule, instance_rule
 from memories.embedding import model_status
 from memories.models import Link, Memory, Piece
+from memories.queries.versions import IN_TWO_GROUPS
 from memories.search.base import search_index
 from memories.store.pieces import indexed_model, read_index_state
 from memories.store.threads import context_of, stale_rows
@@ -88,7 +88,7 @@ def check_default_scope() -> Finding:
 
 def check_chains() -> Finding:
     """Every version leads to one head and one root."""
-    faults = [f"{fault.id} {fault.why}" for fault in faulty_chains()]
+    faults = list(faulty_chains())
     if faults:
         return wrong(
             "chains",
@@ -100,6 +100,42 @@ def check_chains() -> Finding:
             ),
         )
     return ok("chains", gettext("every version leads to one head and one root"))
+
+
+def faulty_chains() -> Iterator[str]:
+    """Versions that supersede themselves in a circle, whose root is not the first of the chain, or whose root or successor
+    is in another group; each with the reason.
+    """
+    rows = Memory.objects.order_by("key").only("id")
+    successors = dict(rows.filter(superseded_by__isnull=False).values_list("key", "superseded_by"))
+    for why, faulty in (
+        (gettext("leads back to itself"), rows.filter(key__in=keys_in_cycles(successors))),
+        (gettext("names itself as its root"), rows.filter(root=F("key"))),
+        (
+            gettext("has a root that has a root itself"),
+            rows.filter(root__root__isnull=False).exclude(root=F("key")),
+        ),
+        (gettext("is in another group than its chain"), rows.filter(IN_TWO_GROUPS)),
+    ):
+        yield from (f"{memory.id} {why}" for memory in faulty)
+
+
+def keys_in_cycles(successors: Mapping[int, int | None]) -> list[int]:
+    """Sorted keys that lie on a cycle of successors."""
+    found: list[int] = []
+    done: set[int] = set()
+    for start in successors:
+        path: list[int] = []
+        on_path: set[int] = set()
+        key: int | None = start
+        while key is not None and key not in done and key not in on_path:
+            path.append(key)
+            on_path.add(key)
+            key = successors.get(key)
+        if key in on_path:
+            found += path[path.index(key) :]
+        done |= on_path
+    return sorted(found)
 
 
 def check_orphans() -> Finding:

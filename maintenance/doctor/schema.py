@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from django.apps import apps
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 from django.utils.translation import gettext, gettext_noop
 
 from access.errors import Unavailable
+from maintenance.backups.open_copy import pending_migrations
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
-from maintenance.squashed_migrations import refuse_early_store
 from memories.search.schema import own_names
 from storage.dialect import dialect
 
@@ -22,17 +21,12 @@ BACKUP = gettext_noop("restore a backup, or import an export into a new database
 def check_migrations() -> Finding:
     """All migrations are applied."""
     try:
-        refuse_early_store()
+        pending = pending_migrations()
     except Unavailable as error:
         return wrong("migrations", error.message, error.hint)
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan:
-        return wrong(
-            "migrations",
-            gettext("{count} are not applied").format(count=len(plan)),
-            gettext("run 'loci migrate'"),
-        )
+    if pending:
+        detail = gettext("{count} are not applied").format(count=len(pending))
+        return wrong("migrations", detail, gettext("run 'loci migrate'"))
     return ok("migrations", gettext("all applied"))
 
 

@@ -20,12 +20,8 @@ BATCH_ROWS = 500
 def check_forms() -> Finding:
     """The word forms of every memory match this version of Loci."""
     problem = gettext("{count} memories have outdated word forms")
-    return stale_or_ok("forms", stale_forms(), problem=problem, fine=gettext("all word forms are up to date"))
-
-
-def stale_forms() -> Iterator[Memory]:
-    """Memories with outdated word forms; the fresh value is set on each, not saved."""
-    return stale_of_text("forms", forms_of)
+    stale = stale_of_text("forms", forms_of)
+    return stale_or_ok("forms", stale, problem=problem, fine=gettext("all word forms are up to date"))
 
 
 def stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]:
@@ -39,7 +35,7 @@ def stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]
 
 def repair_forms() -> str:
     """Rewrite outdated word forms and return the number as a sentence, empty if there were none."""
-    stale = list(stale_forms())
+    stale = list(stale_of_text("forms", forms_of))
     for start in range(0, len(stale), BATCH_ROWS):
         batch = stale[start : start + BATCH_ROWS]
         with transaction.atomic():
@@ -50,14 +46,8 @@ def repair_forms() -> str:
 def check_folds() -> Finding:
     """The text hash of every memory matches this version of Loci, so lookups by text find it."""
     problem = gettext("{count} memories have an outdated text hash, so a lookup by their text misses them")
-    return stale_or_ok(
-        "folds", stale_folds(), problem=problem, fine=gettext("all text hashes are up to date")
-    )
-
-
-def stale_folds() -> Iterator[Memory]:
-    """Memories with an outdated hash of their folded text; the fresh hash is set on each, not saved."""
-    return stale_of_text("fold_hash", fold_hash)
+    stale = stale_of_text("fold_hash", fold_hash)
+    return stale_or_ok("folds", stale, problem=problem, fine=gettext("all text hashes are up to date"))
 
 
 def repair_folds() -> str:
@@ -66,7 +56,7 @@ def repair_folds() -> str:
     If two live memories turn out to have the same text, one keeps its old hash until a person merges them.
     """
     written, duplicates = 0, 0
-    for memory in list(stale_folds()):
+    for memory in list(stale_of_text("fold_hash", fold_hash)):
         try:
             with transaction.atomic():
                 written += write_columns(Memory, [memory.key], {"fold_hash": [memory.fold_hash]})

@@ -12,14 +12,14 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.audit.operations import Operation
-from access.errors import NotPermitted, Unavailable
-from maintenance.backups import Progress, ignore_progress
+from access.errors import Unavailable
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store.pieces import claim_index, embed_passages, indexed_model, passage_of, piece_rows
+from storage.progress import Progress, ignore_progress
 
 EMBED_BATCH = 64  # memories; the encoder sorts them by length and runs eight at a time
 WRITE_BATCH = 16  # memories per transaction: the longest that other writers wait
@@ -68,12 +68,12 @@ class EmbeddedCount:
 
 def plan_reembed(actor: Actor) -> ReembedPlan:
     """What a re-embed would do; read-only."""
-    require_admin(actor)
+    require_admin_of_all(actor, "re-embed the memories")
     target = configured_model_id()
     return ReembedPlan(indexed_model(), target, Memory.objects.count(), lacking(target).count())
 
 
-def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
+def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedResult:
     """Embed every memory with the configured model, switch the index, and delete the old vectors.
 
     A search never compares vectors of two models: it uses the old ones before the switch and the new ones after it.
@@ -83,21 +83,20 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
         ModelUnavailable: the model is not installed; nothing was changed.
         Unavailable: memories were stored faster than they could be embedded; what was embedded stays.
     """
-    require_admin(actor)
-    report = progress or ignore_progress
+    require_admin_of_all(actor, "re-embed the memories")
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     target, before = encoder.model_id, indexed_model()
     with transaction.atomic():
         claim_index(target)
-    total = embed_lacking(encoder, report)
+    total = embed_lacking(encoder, progress)
     switched = False
     if before not in ("", target):
         for _ in range(MAX_ROUNDS):
             newest = Memory.objects.aggregate(newest=Max("key"))["newest"] or 0
-            total += embed_lacking(encoder, report)
+            total += embed_lacking(encoder, progress)
             is_complete = partial(_is_complete, target, after=newest)
             if search_index().switch_model(
-                target, is_complete=is_complete, progress=partial(report, "indexing")
+                target, is_complete=is_complete, progress=partial(progress, "indexing")
             ):
                 switched = True
                 break
@@ -107,8 +106,8 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
                 hint="Run 'loci model reembed' again at a quieter time.",
             )
     # A writer that was embedding during the switch may have stored vectors of the old model.
-    total += embed_lacking(encoder, report)
-    deleted = delete_old_pieces(target, report)
+    total += embed_lacking(encoder, progress)
+    deleted = delete_old_pieces(target, progress)
     if total.memories or switched or deleted:
         payload = {"action": "reembed", "before": before, "model": target, "memories": total.memories}
         audit.append(actor, Operation.RUN, subject="reembed", payload=payload)
@@ -171,9 +170,3 @@ def delete_old_pieces(model: str, report: Progress) -> int:
             done += len(keys)
             report("deleting old vectors", min(done, total), total)
     return done
-
-
-def require_admin(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor administers all groups."""
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may re-embed the memories.")

@@ -1,10 +1,6 @@
 """Base of `compact` and `cleanup`: one run or its preview, with a progress bar."""
 
-import sys
-from dataclasses import asdict
 from typing import Any
-
-from tqdm import tqdm
 
 from access.actor import Actor
 from access.errors import InvalidInput
@@ -13,6 +9,7 @@ from access.management.command import DRY_RUN, GROUP, CommandAnswer, option
 from access.tokens import operator
 from maintenance.cycle import RunPlan, RunProgress
 from maintenance.cycle.job import run_alone
+from maintenance.management.progress import StepBar
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
 from maintenance.runs.listing import RunOut
@@ -38,7 +35,7 @@ class CycleCommand(FaceCommand):
 
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
-        with tqdm(file=sys.stderr, disable=None, leave=False, unit="group") as bar:
+        with StepBar(self.kind, unit="group") as bar:
             plan = parse_plan(actor, options, kind=self.kind, bar=bar)
             if options["dry_run"]:
                 return preview_answer(preview_cycle(actor, plan), options)
@@ -57,17 +54,15 @@ def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswe
         preview.run["error"],
         "Dry run: nothing was changed.",
     )
-    changes = [asdict(change) for change in preview.changes]
-    body = {"run": preview.run, "steps": preview.steps, "changes": changes, "total": preview.total}
-    return CommandAnswer(body, text)
+    return CommandAnswer(preview, text)
 
 
-def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> RunPlan:
+def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: StepBar) -> RunPlan:
     """The run's plan from the command's options; its progress moves the bar."""
 
     def report(progress: RunProgress) -> None:
-        bar.total, bar.n = progress.groups, progress.groups_done
-        bar.set_postfix_str(f"{progress.group}: {step_words(progress.step)}")
+        step = f"{progress.group}: {step_words(progress.step)}"
+        bar.show(step, progress.groups_done, progress.groups)
 
     share = options["max_share"]
     if share is not None and not 0 <= share <= 1:

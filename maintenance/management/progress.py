@@ -7,10 +7,10 @@ from tqdm import tqdm
 
 
 class StepBar:
-    """One bar at a time; a new step starts a new bar."""
+    """One bar at a time; a new step, or one that begins again, starts a new bar. `how`: tqdm's options."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, **how: Any) -> None:
+        self._name, self._how = name, how
         self._step = ""
         self._bar: tqdm[Any] | None = None
 
@@ -22,12 +22,12 @@ class StepBar:
             self._bar.close()
             self._bar = None
 
-    def show(self, step: str, done: int, total: int) -> None:
+    def show(self, step: str, done: int, total: int | None) -> None:
         """Draw the progress of a step."""
-        if self._bar is None or step != self._step:
+        if self._bar is None or step != self._step or done < self._bar.n:
             self.__exit__()
             self._step = step
             label = f"{self._name}: {step}"
-            self._bar = tqdm(total=total, desc=label, file=sys.stderr, disable=None, leave=False)
+            self._bar = tqdm(total=total, desc=label, file=sys.stderr, disable=None, leave=False, **self._how)
         self._bar.total = total
         self._bar.update(done - self._bar.n)

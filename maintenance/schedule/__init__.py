@@ -10,11 +10,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import Actor
+from access.actor import Actor, require_admin_of_all
 from access.additions import additions, late
 from access.audit.operations import Operation
 from access.audit.retention import has_unlinked, link_heads
-from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
+from access.errors import Conflict, InvalidInput, LociError, NotFound, Unavailable
 from access.sign_in.lockouts import tidy_access
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
@@ -105,7 +105,7 @@ def list_schedule(actor: Actor) -> list[JobStatus]:
     Raises:
         NotPermitted: the actor may not administer every group.
     """
-    check_admin(actor)
+    require_admin_of_all(actor, "see and change the schedule")
     return job_statuses()
 
 
@@ -268,20 +268,12 @@ def read_status(job: Job) -> JobStatus:
 
 def find_job(actor: Actor, name: str) -> Job:
     """The job of this name. Raises NotPermitted or NotFound."""
-    check_admin(actor)
+    require_admin_of_all(actor, "see and change the schedule")
     for job in JOBS:
         if job.name == name:
             return job
     choices = ", ".join(job.name for job in JOBS)
     raise NotFound(f"There is no job '{name}'.", hint=f"The jobs are {choices}.", field="name")
-
-
-def check_admin(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor may administer every group."""
-    if not actor.is_admin_of_all:
-        raise NotPermitted(
-            "Only administrators of all groups can see and change the schedule.", hint="Ask a superuser."
-        )
 
 
 def log_action(actor: Actor, name: str, action: str) -> None:

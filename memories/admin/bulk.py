@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -20,10 +19,10 @@ from access.admin.confirm import ReasonForm
 from access.admin.page import LociAdmin
 from access.audit.collect import collecting_rows
 from access.errors import LociError
-from memories.admin.field_inputs import group_choices
+from memories.admin.forms import group_choices
 from memories.draft import EditDraft
 from memories.lifecycle.edit import EditOutcome, edit
-from memories.lifecycle.regroup.left_behind import find_traces
+from memories.lifecycle.regroup.left_behind import describe_traces
 from memories.lifecycle.regroup.move import move_chosen
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import VERBS
@@ -113,11 +112,6 @@ class BulkForm(ReasonForm):
 
 class BulkActionsMixin(LociAdmin):
     """A list of memories whose actions ask first."""
-
-    def get_urls(self) -> list[URLPattern]:
-        """The URL that takes the last action back, before any URL with a row's id."""
-        view = self.admin_site.admin_view(self.undo_bulk_view)
-        return [path("undo-last/", view, name="memories_memory_undo_last"), *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The list, with the last action if it can be taken back."""
@@ -333,7 +327,7 @@ def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
     lines = []
     for group in {memory.group_id: memory.group for memory in chosen}.values():
         rows = [memory for memory in chosen if memory.group_id == group.key]
-        lines.append(find_traces(rows, group).describe(group))
+        lines.append(describe_traces(rows, group))
     return tuple(filter(None, lines))
 
 

@@ -1,33 +1,48 @@
-"""Filters of the list of memories beyond its own columns."""
+"""Filters of the list of memories beyond its own columns, and its search through the keyword index."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import F, QuerySet
+from django.db.models import F, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Concat, StrIndex
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from unfold.contrib.filters.admin import TextFilter
 
+from access.actor import Actor
 from access.admin.caller import actor_of
+from access.errors import InvalidInput, NotFound
 from access.groups import entered_groups
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.labels import is_doubted
+from memories.queries.versions import full_id
+from memories.queries.visibility import listed_by
+from memories.search.base import search_index
+from memories.search.query_terms import match_for
 
 
-class GroupFilter(admin.SimpleListFilter):
+class ColumnFilter(admin.SimpleListFilter):
+    """A filter by one value of a column, which has the filter's name unless `column` names another."""
+
+    column: ClassVar[str] = ""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows with the chosen value."""
+        column = self.column or str(self.parameter_name)
+        return queryset.filter(**{column: self.value()}) if self.value() else queryset
+
+
+class GroupFilter(ColumnFilter):
     """Filter by a group that the caller may enter; no other name is shown."""
 
     title = "group"
     parameter_name = "group"
+    column = "group__slug"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The names of the groups."""
         return [(group.slug, group.slug) for group in entered_groups(actor_of(request))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen group."""
-        return queryset.filter(group__slug=self.value()) if self.value() else queryset
 
 
 class DoubtFilter(admin.SimpleListFilter):
@@ -55,3 +70,24 @@ class TagFilter(TextFilter):  # type: ignore[misc]  # unfold has no types
         """The memories with the tag."""
         tag = (self.value() or "").strip().lower()
         return queryset.filter(HasTag(F("tags"), tag)) if tag else queryset
+
+
+SEARCH_LIMIT = 200  # best matches: after four pages, better words help more than further results
+
+
+def find_by_words(actor: Actor, rows: QuerySet[Memory], term: str, *, best_first: bool) -> QuerySet[Memory]:
+    """The best matches for the words among the rows, or the memory whose id was typed."""
+    try:
+        return rows.filter(id=full_id(actor, term))
+    except (InvalidInput, NotFound):
+        match = match_for(term)
+    if match is None:
+        return rows.none()
+    keys = [hit.key for hit in search_index().keyword(match, listed_by(actor, None), limit=SEARCH_LIMIT)]
+    found = rows.filter(key__in=keys)
+    if not best_first or not keys:
+        return found
+    # One string with all keys in order: the ORM took 20 ms to compile a CASE with as many branches.
+    order = Value(f",{','.join(map(str, keys))},")
+    comma = Value(",", output_field=TextField())  # PostgreSQL joins texts of one type alone
+    return found.order_by(StrIndex(order, Concat(comma, Cast("key", TextField()), comma)))

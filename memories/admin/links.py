@@ -3,20 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.filters import ChoicesFieldListFilter
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.columns import column, field_column, in_words
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, LociChangeList
-from access.errors import LociError
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
@@ -87,6 +86,7 @@ class LinkAdmin(LociAdmin):
     list_display_links = ("what", "first", "second")
     list_filter = ("status", ("kind", AskingKindFilter))
     empty_hint = gettext_lazy("Links appear when a new memory may repeat or contradict an existing one.")
+    own_pages = {"close": ("<str:object_id>/<str:verb>/", "close_view")}
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -96,12 +96,6 @@ class LinkAdmin(LociAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list of links that need a decision."""
         return AskingLinks
-
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's URLs and the pages that settle and dismiss."""
-        *urls, last = super().get_urls()
-        close = self.admin_site.admin_view(self.close_view)
-        return [*urls, path("<str:object_id>/<str:verb>/", close, name="memories_link_close"), last]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -135,30 +129,20 @@ class LinkAdmin(LociAdmin):
             raise Http404
         link: Link = self.get_or_404(request, object_id)
         status, label, title, meaning = CLOSING[verb]
-        back = self.url("change", link.id)
         question = Confirmation(
             title=str(title),
             button=str(label),
-            back=back,
+            back=self.url("change", link.id),
             consequences=(str(meaning),),
         )
-        form = reason_form(request, question)
-        if request.method != "POST" or not form.is_valid():
-            return render_confirmation(self, request, question, form)
-        try:
-            close_link(actor_of(request), link.id, status=status, reason=form.cleaned_data["reason"])
-        except LociError as refusal:
-            if refusal.status in (403, 404):
-                raise
-            messages.error(request, str(refusal))
-            return HttpResponseRedirect(back)
-        messages.success(request, gettext("The link is {status}.").format(status=in_words(status)))
-        return HttpResponseRedirect(back)
 
-    @column(gettext_lazy("kind"), ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})
-    def what(self, link: Link) -> str:
-        """The kind."""
-        return link.kind
+        def close(reason: str) -> str:
+            close_link(actor_of(request), link.id, status=status, reason=reason)
+            return gettext("The link is {status}.").format(status=in_words(status))
+
+        return confirm(self, request, question, close)
+
+    what = field_column(gettext_lazy("kind"), "kind", labels={"conflict": "danger", "duplicate": "warning"})
 
     @column(gettext_lazy("first"))
     def first(self, link: Link) -> str:
@@ -170,12 +154,7 @@ class LinkAdmin(LociAdmin):
         """The start of the second memory."""
         return Truncator(link.target.content).chars(LIST_CHARS)
 
-    @column(gettext_lazy("cosine"), ordering="score", empty="—")
-    def cosine(self, link: Link) -> str | None:
-        """The cosine similarity, if it led to the link."""
-        return None if link.score is None else f"{link.score:.2f}"
-
-    @column(gettext_lazy("status"), ordering="status", labels={"open": "warning", "settled": "success"})
-    def status_label(self, link: Link) -> str:
-        """The status."""
-        return link.status
+    cosine = field_column(gettext_lazy("cosine"), "score", ".2f", empty="—")
+    status_label = field_column(
+        gettext_lazy("status"), "status", labels={"open": "warning", "settled": "success"}
+    )

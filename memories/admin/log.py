@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -17,15 +16,16 @@ from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, interface_name
+from access.admin.columns import column, field_column, in_words, interface_name
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
 from access.audit.chains import OWN, chain_labels, find_row
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.audit.verify import verify_log
-from access.audit_search import without_links
-from access.models import ApiToken, AuditEntry, AuditHead, Group
+from access.audit_search import visible_log, without_links
+from access.models import ApiToken, AuditEntry, AuditHead
+from memories.admin.filters import ColumnFilter
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -35,14 +35,7 @@ OPERATION_LABELS: dict[str, str] = {Operation.STORE: "success", Operation.REFUSE
 OPERATION_LABELS |= {verb.operation: verb.log_color for verb in VERBS.values() if verb.log_color}
 
 
-def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-    """The rows about groups that the actor may enter; a superuser sees all rows."""
-    if actor.all_groups:
-        return rows
-    return rows.filter(group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)))
-
-
-class OperationFilter(admin.SimpleListFilter):
+class OperationFilter(ColumnFilter):
     """Filter by operation; the vocabulary is fixed, so no table is read for the choices."""
 
     title = "operation"
@@ -52,12 +45,8 @@ class OperationFilter(admin.SimpleListFilter):
         """The operations."""
         return [(operation.value, in_words(operation.value)) for operation in Operation]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen operation."""
-        return queryset.filter(operation=self.value()) if self.value() else queryset
 
-
-class ViaFilter(admin.SimpleListFilter):
+class ViaFilter(ColumnFilter):
     """Filter by the interface that was used."""
 
     title = "via"
@@ -66,10 +55,6 @@ class ViaFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The interfaces."""
         return [(via.value, interface_name(via.value)) for via in Via]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen interface."""
-        return queryset.filter(via=self.value()) if self.value() else queryset
 
 
 class LogChangeList(LociChangeList):
@@ -113,6 +98,7 @@ class AuditEntryAdmin(LociAdmin):
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
+    own_pages = {"verify": ("verify/", "verify_view")}
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
     empty_hint = gettext_lazy("Every write is logged here, with the person or agent and the interface.")
@@ -135,14 +121,6 @@ class AuditEntryAdmin(LociAdmin):
         ):
             return None
         return entry
-
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's URLs, and the check of the chain."""
-        verify = self.admin_site.admin_view(self.verify_view)
-        return [
-            path("verify/", verify, name="access_auditentry_verify"),
-            *super().get_urls(),
-        ]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list with the memories of its rows."""
@@ -168,9 +146,9 @@ class AuditEntryAdmin(LociAdmin):
         entry: AuditEntry = self.get_or_404(request, object_id)
         row = getattr(entry, "payload_row", None)
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
-        memory = find_visible_memory(actor_of(request), entry)
+        memories = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id=entry.memory_id)
         title = gettext("Audit row {entry}").format(entry=row_place(entry, chain_labels()))
-        context = {"title": title, "entry": entry, "payload": text, "memory": memory}
+        context = {"title": title, "entry": entry, "payload": text, "memory": memories.first()}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
@@ -209,10 +187,7 @@ class AuditEntryAdmin(LociAdmin):
             )
         return HttpResponseRedirect(self.url("changelist"))
 
-    @column(gettext_lazy("operation"), ordering="operation", labels=OPERATION_LABELS)
-    def done(self, entry: AuditEntry) -> str:
-        """The operation."""
-        return entry.operation
+    done = field_column(gettext_lazy("operation"), "operation", labels=OPERATION_LABELS)
 
     @column(gettext_lazy("row"))
     def row(self, entry: AuditEntry) -> str:
@@ -232,10 +207,3 @@ class AuditEntryAdmin(LociAdmin):
 def row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:
     """A row's chain and its number there, in the words of `loci audit show`."""
     return f"{labels.get(entry.chain, entry.chain)} {entry.seq}"
-
-
-def find_visible_memory(actor: Actor, entry: AuditEntry) -> Memory | None:
-    """The memory that a row is about, if it still exists and the actor may see it."""
-    if entry.memory_id is None:
-        return None
-    return Memory.objects.filter(as_q(listed_by(actor, None)), id=entry.memory_id).first()

@@ -1,6 +1,5 @@
 """Memories in the admin: the list, the page of one memory, its verbs, and the forms to add and edit."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -8,24 +7,21 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, join_clauses, shorten
+from access.admin.columns import column, field_column, in_words, join_clauses, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import offer_vouching, show_error
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
-from memories.admin.draft_form import DraftForm
-from memories.admin.edit_form import EditForm
-from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter
+from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter, find_by_words
+from memories.admin.forms import DraftForm, EditForm
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
-from memories.admin.search import find_by_words
 from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.statements import find_neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
@@ -87,6 +83,12 @@ class MemoryAdmin(BulkActionsMixin):
         "Connect an agent with a token and it will store what is worth keeping; or add a memory yourself."
     )
     actions = tuple(map(menu_entry, BULK_ACTIONS))
+    own_pages = {
+        "undo_last": ("undo-last/", "undo_bulk_view"),
+        "edit": ("<str:object_id>/edit/", "edit_view"),
+        "graph": ("<str:object_id>/graph/", "graph_view"),
+        "verb": ("<str:object_id>/<str:verb>/", "verb_view"),
+    }
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -106,21 +108,6 @@ class MemoryAdmin(BulkActionsMixin):
         """True if the caller may write in some group."""
         actor = actor_of(request)
         return actor.all_groups or any(actor.may(WRITE, key) for key in actor.roles)
-
-    def get_urls(self) -> list[URLPattern]:
-        """The admin's URLs and the pages of the verbs."""
-        # Django's own two-part pages (…/change/, …/delete/, …/history/) come first, its catch-all last.
-        *urls, last = super().get_urls()
-        press = self.admin_site.admin_view(self.verb_view)
-        edit_page = self.admin_site.admin_view(self.edit_view)
-        graph = self.admin_site.admin_view(self.graph_view)
-        return [
-            *urls,
-            path("<str:object_id>/edit/", edit_page, name="memories_memory_edit"),
-            path("<str:object_id>/graph/", graph, name="memories_memory_graph"),
-            path("<str:object_id>/<str:verb>/", press, name="memories_memory_verb"),
-            last,
-        ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -231,30 +218,11 @@ class MemoryAdmin(BulkActionsMixin):
         """The type."""
         return in_words(memory.type)
 
-    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
-    def state_label(self, memory: Memory) -> str:
-        """The state."""
-        return memory.state
-
-    @column(gettext_lazy("trust"), ordering="trust", labels=TRUST_LABELS)
-    def trust_label(self, memory: Memory) -> str:
-        """The trust."""
-        return memory.trust
-
-    @column(gettext_lazy("author"), ordering="author_name")
-    def author_label(self, memory: Memory) -> str:
-        """The author."""
-        return memory.author_name
-
-    @column(gettext_lazy("stored"), ordering="created_at")
-    def stored_at(self, memory: Memory) -> datetime:
-        """When it was stored."""
-        return memory.created_at
-
-    @column(gettext_lazy("confidence"), ordering="confidence")
-    def confidence_label(self, memory: Memory) -> str:
-        """The confidence with two decimals."""
-        return f"{memory.confidence:.2f}"
+    state_label = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
+    trust_label = field_column(gettext_lazy("trust"), "trust", labels=TRUST_LABELS)
+    author_label = field_column(gettext_lazy("author"), "author_name")
+    stored_at = field_column(gettext_lazy("stored"), "created_at")
+    confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
 
 
 def parse_object_id(object_id: str) -> UUID | str:

@@ -1,4 +1,4 @@
-"""The data of one memory's page."""
+"""The data of one memory's page, and what recall does with the memory now."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -14,9 +15,8 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from access.actor import WRITE, Actor
 from access.admin.columns import in_words, join_list
 from access.admin.page import LociAdmin
-from memories.admin.verdict import recall_verdict
 from memories.browse.history import further_facts, history_of
-from memories.browse.inspection import Inspection, inspect_memory
+from memories.browse.inspection import Inspection, inspect_memory, treatment_now
 from memories.browse.recalls import questions_that_found
 from memories.entities.statements import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
@@ -24,8 +24,10 @@ from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
+from memories.queries.visibility import as_q, has_begun, recallable_by
 from memories.sessions.conversations import CONVERSATION, find_by_address
-from memories.types import State, Trust
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
+from memories.types import RecallTreatment, State, Trust, Type
 
 TITLE_CHARS = 60
 FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
@@ -291,3 +293,45 @@ def conversation_link(actor: Actor, address: str) -> str:
 def as_json_line(value: Any) -> str:
     """A value as one line of JSON, for people to read."""
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True)
+class RecallVerdict:
+    """What recall does with a memory (`return`, `label` or `hide`) and why."""
+
+    action: str
+    because: str
+
+
+def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
+    """Whether recall in the memory's own group now returns, labels or hides it, and why."""
+    action = treatment_now(memory)
+    reason = gettext("it is {state} and {trust}").format(
+        state=in_words(memory.state), trust=in_words(memory.trust)
+    )
+    if action is RecallTreatment.HIDE:
+        return RecallVerdict(action.value, reason)
+    # A global memory can also be seen from outside its group.
+    group = memory.group if actor.may_enter(memory.group_id) else None
+    visibility = recallable_by(actor, group)
+    if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
+        return RecallVerdict(
+            RecallTreatment.HIDE.value, expiry_reason(memory) or gettext("you may not recall it")
+        )
+    if find_left_out([memory], visibility):
+        return RecallVerdict(RecallTreatment.HIDE.value, gettext(LEFT_OUT_REASON))
+    return RecallVerdict(action.value, reason)
+
+
+def expiry_reason(memory: Memory) -> str:
+    """Why a live memory is not recalled now: it counts later, it expired or its valid time ended; empty otherwise."""
+    now = timezone.now()
+    if not has_begun(memory, now):
+        return gettext("it counts from {valid_from:%Y-%m-%d %H:%M} UTC").format(valid_from=memory.valid_from)
+    if memory.expires_at is not None and memory.expires_at <= now:
+        return gettext("it expired on {expires_at:%Y-%m-%d %H:%M} UTC").format(expires_at=memory.expires_at)
+    if memory.valid_to is not None and memory.valid_to <= now and memory.type != Type.EPISODIC:
+        return gettext(
+            "it was true until {valid_to:%Y-%m-%d %H:%M} UTC; a question about the past still finds it"
+        ).format(valid_to=memory.valid_to)
+    return ""

@@ -15,7 +15,7 @@ from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
-from memories.admin.field_inputs import MemoryInput, group_choices
+from memories.admin.forms import MemoryInput, group_choices
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verb import Verb
 from memories.models import Memory

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, field_column
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
@@ -56,7 +56,4 @@ class RecallLogAdmin(LociAdmin):
         """The number of results."""
         return gettext("nothing relevant") if recall.abstained else str(len(unpack_hits(bytes(recall.hits))))
 
-    @column(gettext_lazy("time (ms)"), ordering="duration_ms")
-    def duration(self, recall: RecallLog) -> str:
-        """The duration in milliseconds."""
-        return f"{recall.duration_ms:.1f}"
+    duration = field_column(gettext_lazy("time (ms)"), "duration_ms", ".1f")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column
+from access.admin.columns import column, field_column
 from access.admin.page import LociAdmin, LociChangeList
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
@@ -63,7 +63,10 @@ class RelationAdmin(LociAdmin):
         rows = rows.filter(group__in=visibility.groups)
         # The database checks the ends that are current; the few replaced ones are checked by their current versions.
         seen = Memory.objects.filter(as_q(visibility), superseded_by=None).values("key")
-        replaced = replaced_ends(rows)
+        replaced = {
+            *rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True),
+            *rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True),
+        }
         shown = replaced - hidden_ends(actor, replaced)
         return rows.filter(
             Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
@@ -97,10 +100,7 @@ class RelationAdmin(LociAdmin):
         """The start of the object."""
         return end_text(relation.object)
 
-    @column(gettext_lazy("confidence"), ordering="confidence")
-    def confidence_label(self, relation: Relation) -> str:
-        """The confidence with two decimals."""
-        return f"{relation.confidence:.2f}"
+    confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
 
     @column(gettext_lazy("state"), labels={"current": "success"})
     def state(self, relation: Relation) -> str:
@@ -108,13 +108,6 @@ class RelationAdmin(LociAdmin):
         if relation.retired_at is not None:
             return "retired"
         return "current" if relation.valid_to is None else "ended"
-
-
-def replaced_ends(rows: QuerySet[Relation]) -> set[int]:
-    """The root keys of the ends that another version or memory has replaced."""
-    subjects = rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True)
-    objects = rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True)
-    return {*subjects, *objects}
 
 
 def end_text(end: Memory) -> str:

@@ -2,17 +2,16 @@
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.columns import column, field_column, in_words
+from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, LociChangeList
-from access.errors import LociError
 from memories.admin.filters import GroupFilter
 from memories.lifecycle.purge.lift_tombstone import (
     in_curated_groups,
@@ -61,11 +60,10 @@ class TombstoneAdmin(LociAdmin):
     ) -> HttpResponse:
         """Ask for the reason, then lift the tombstone."""
         mark: Tombstone = self.get_or_404(request, object_id)
-        back = self.url("changelist")
         question = Confirmation(
             title=gettext("Lift this tombstone?"),
             button=gettext("Lift"),
-            back=back,
+            back=self.url("changelist"),
             about=mark.reason,
             facts=(
                 ("group", mark.group.slug),
@@ -81,16 +79,12 @@ class TombstoneAdmin(LociAdmin):
                 gettext("no memory is restored"),
             ),
         )
-        form = reason_form(request, question)
-        if request.method != "POST" or not form.is_valid():
-            return render_confirmation(self, request, question, form)
-        try:
-            lift_tombstones(actor_of(request), mark.id, reason=form.cleaned_data["reason"])
-        except LociError as refusal:
-            messages.error(request, str(refusal))
-        else:
-            messages.success(request, gettext("The tombstone is lifted."))
-        return HttpResponseRedirect(back)
+
+        def lift(reason: str) -> str:
+            lift_tombstones(actor_of(request), mark.id, reason=reason)
+            return gettext("The tombstone is lifted.")
+
+        return confirm(self, request, question, lift)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """The list with the texts that still exist."""
@@ -106,7 +100,6 @@ class TombstoneAdmin(LociAdmin):
         """The first words of the text, if it still exists and the caller may see it."""
         return getattr(mark, "text", "") or "—"
 
-    @column(gettext_lazy("kind"), ordering="kind", labels={"purged": "danger", "retracted": "warning"})
-    def kind_label(self, mark: Tombstone) -> str:
-        """The kind."""
-        return mark.kind
+    kind_label = field_column(
+        gettext_lazy("kind"), "kind", labels={"purged": "danger", "retracted": "warning"}
+    )

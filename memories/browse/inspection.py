@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from access.actor import READ, Actor
@@ -17,7 +17,14 @@ from access.audit.operations import Operation
 from access.models import AuditEntry
 from access.visibility import Narrowing
 from memories.entities.find_person import find_by_id_or_name
-from memories.entities.statements import RelationStatement, statements_around, visible_keys, with_proofs
+from memories.entities.statements import (
+    RelationStatement,
+    links_of,
+    statements_around,
+    visible_keys,
+    with_proofs,
+    with_visible_ends,
+)
 from memories.language.cleaning import clean_text, format_times
 from memories.models import Feedback, FeedbackVerdict, Link, Memory, Piece
 from memories.queries.as_of import require_version_at
@@ -141,7 +148,7 @@ def inspect_memory(
         recall_treatment=(RecallTreatment.HIDE if is_left_out_now else treatment_now(memory)).value,
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
-        links=tuple(visible_links(actor, memory)),
+        links=tuple(with_visible_ends(actor, links_of(memory))),
         relations=tuple(with_proofs(actor, statements_around(actor, memory))),
         log=tuple(log_rows(versions, is_person=actor.is_person)),
         feedback=feedback_on([version.key for version in versions]),
@@ -193,17 +200,6 @@ def _why_hidden(memory: Memory) -> str:
     if memory.valid_to is not None:
         return f"it was true until {memory.valid_to:%Y-%m-%d %H:%M} UTC"
     return "you may not recall it"
-
-
-def visible_links(actor: Actor, memory: Memory) -> list[Link]:
-    """The links of the chain with both ends visible to the actor."""
-    links = list(
-        Link.objects.select_related("source", "target").filter(
-            Q(source=memory.root_key) | Q(target=memory.root_key)
-        )
-    )
-    seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
-    return [link for link in links if {link.source_id, link.target_id} <= seen]
 
 
 def log_rows(versions: Sequence[Memory], *, is_person: bool) -> list[dict[str, Any]]:

@@ -8,17 +8,15 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from access.actor import ADMIN, READ, Actor
+from access.actor import ADMIN, Actor
 from access.answers import Answer, Json, ShownAs
-from access.audit.chains import OWN
 from access.audit.operations import Operation
-from access.audit_search import without_links
-from access.errors import NotPermitted
+from access.audit_search import LogFilter, find_log_entries
 from access.groups import EVERYONE, find_group
 from access.groups.guarding import safe_for_agents, without_words
 from access.models import AuditEntry, Group
 from access.models.audit import LEGACY
-from access.visibility import Narrowing
+from access.visibility import Narrowing, check_may_read
 from memories.browse.serializers import WITHHELD
 from memories.draft import check_choice
 from memories.entities.statements import visible_keys
@@ -137,22 +135,12 @@ def list_log(
         InvalidInput: a filter, the cursor or the limit is not allowed.
         GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    _require_read(actor)
-    rows = AuditEntry.objects.filter(origin=OWN).select_related("payload_row")
-    rows = without_links(rows, operation)
+    check_may_read(actor)
     if operation:
         check_choice(operation, Operation.values, field="operation")
-        rows = rows.filter(operation=operation)
-    if memory:
-        rows = rows.filter(memory_id=full_id(actor, memory, field="memory"))
-    found_group = find_group(actor, group) if group else None
-    if found_group is not None:
-        rows = rows.filter(group=found_group.id)
-    elif not actor.all_groups:
-        rows = rows.filter(
-            group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True))
-        )
-    page = page_of(rows, cursor=cursor, limit=limit)
+    memories = (full_id(actor, memory, field="memory"),) if memory else ()
+    wanted = LogFilter(memories=memories, group=group or "", operation=operation)
+    page = page_of(find_log_entries(actor, wanted), cursor=cursor, limit=limit)
     if not actor.is_person:
         withhold_quarantined(page.rows)
     return page
@@ -236,15 +224,10 @@ class LogRowOut(Answer):
 
 def in_groups(actor: Actor, group: str | None, column: str) -> Q:
     """Condition: `column` is the named group, or one that the actor may enter. Raises NotPermitted without READ."""
-    _require_read(actor)
+    check_may_read(actor)
     if group:
         return Q(**{column: find_group(actor, group)})
     return Q() if actor.all_groups else Q(**{f"{column}__in": list(actor.roles)})
-
-
-def _require_read(actor: Actor) -> None:
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 
 
 class GroupOut(Answer):

@@ -1,8 +1,12 @@
-"""A draft: a memory, or an edit of one, before it is written; `registry` lists the fields that they hold.
+"""A draft: a memory, or an edit of one, before it is written: its checks, the gate for its texts, and its scope.
 
-A new field of a memory is an entry of the registry and an attribute of Draft (and of EditDraft, if it can be edited).
+`registry` lists the fields: a new field of a memory is an entry there and an attribute of Draft (and of EditDraft, if it can be
+edited). Every text of a draft passes the gate once, in guard_draft(), before it is hashed or embedded. The scope of a memory
+whose author named none is the group's rule, else the instance's: the setting access.default_scope; where that is not set, the
+value that an upgrade left in the database, else `group`.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import Enum
@@ -13,8 +17,11 @@ from uuid import UUID
 
 from django.conf import settings
 
-from access.errors import InvalidInput
-from access.groups.guarding import TextFinding
+from access.actor import Actor
+from access.errors import InvalidInput, TooLarge
+from access.groups.guarding import OnHold, TextFinding, admit, quarantine_reason
+from access.models import Group, ScopeRule
+from guard import Door
 from guard.html import is_web_source, text_of_html
 from memories.draft.kinds import (
     MAX_REASON_CHARS,
@@ -28,7 +35,8 @@ from memories.draft.kinds import (
 from memories.draft.registry import BY_NAME, MAX_POSITION, OnEdit
 from memories.language.cleaning import clean_line, clean_text, content_hash
 from memories.language.dress import fold_hash
-from memories.types import Type
+from memories.models import Memory
+from memories.types import Scope, Type
 
 __all__ = [
     "CONFIRMED_TODAY",
@@ -41,17 +49,26 @@ __all__ = [
     "NUL_IN_JSON",
     "REINFORCEMENT",
     "STORED",
+    "TEXTS",
     "UNCHANGED",
     "Draft",
     "EditDraft",
     "Unset",
+    "bulk_door",
     "check_choice",
     "check_draft",
     "check_metadata",
     "check_range",
     "check_tags",
     "clean_reason",
+    "default_scope",
+    "describe_kept_rule",
     "edited_names",
+    "guard_draft",
+    "held_for_person",
+    "instance_rule",
+    "rule_of",
+    "stored_door",
 ]
 
 DEFAULT_CONFIDENCE = 0.7
@@ -61,6 +78,23 @@ CONFIRMED_TODAY = "you confirmed this today already: confidence unchanged"
 DEFAULT_IMPORTANCE = 5
 NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
 _HASHES = ("hash", "fold_hash")
+# The texts of a draft; the content is first, since what it holds is what a person must see first.
+TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread", "anchor_commit")
+MAX_CHARS: Final = {
+    "source": 200,
+    "source_ref": 300,
+    "thread": 200,
+    "anchor_commit": 64,
+}  # a mask may be longer than what it replaces
+# The row of index_state that keeps the rule of a store that is older than the setting; migration 0005 of access writes it.
+STORED_RULE: Final = "default_scope"
+DEFAULT_RULE: Final = ScopeRule.GROUP
+# What each rule means for each type.
+SCOPES: Final[dict[str, dict[str, Scope]]] = {
+    ScopeRule.GROUP: dict.fromkeys(Type.values, Scope.GROUP),
+    ScopeRule.BY_TYPE: dict.fromkeys(Type.values, Scope.GLOBAL) | {Type.EPISODIC: Scope.GROUP},
+    ScopeRule.GLOBAL: dict.fromkeys(Type.values, Scope.GLOBAL),
+}
 
 
 class Unset(Enum):
@@ -76,7 +110,7 @@ UNCHANGED: Final = Unset.UNCHANGED
 class Draft:
     """A text to remember, with its fields.
 
-    `group` None means the default; `scope` "" the default of the group (memories.draft.default_scope). `thread` names the
+    `group` None means the default; `scope` "" the default of the group, see default_scope(). `thread` names the
     conversation, `position` the place in it (None: after the last). `supersedes` is the id of the memory to replace.
     `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once. `allow` has
     kinds of guessed secrets that the sender vouches for. `outside`: it comes from outside the team, as what has a web
@@ -192,3 +226,98 @@ def check_draft(draft: Draft) -> Draft:
     if values == given:
         return draft
     return replace(draft, **dict(zip(_NAMES, values, strict=True)))
+
+
+def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collection[str] = TEXTS) -> Draft:
+    """The checked draft as the group's policy stores it, with what was found in it.
+
+    `names` are the texts that are new; an edit leaves the others as they are. A draft from outside comes in there, whoever
+    sends it.
+
+    Raises:
+        SensitiveText: the policy refuses it; the error names the field, the kind and the place.
+    """
+    door, allowed = Door.OUTSIDE if draft.outside else door, frozenset(draft.allow)
+    found, changed = list[TextFinding](), dict[str, Any]()
+    for name in TEXTS:
+        value = getattr(draft, name)
+        if not value or name not in names:
+            continue
+        admitted = admit(value, door, group, field=name, on_hold=OnHold.WAIT, allowed=allowed)
+        found += admitted.findings
+        if admitted.value is not value:
+            changed[name] = admitted.value[: MAX_CHARS[name]] if name in MAX_CHARS else admitted.value
+    if not found:
+        return draft
+    if "content" in changed:
+        refuse_grown(changed["content"])
+        changed["content"] = changed["content"].strip() or "[hidden text]"
+    removed = sum(each.span[1] - each.span[0] for each in found if each.kind == "hidden-text")
+    return replace(
+        draft, **changed, findings=tuple(found), removed_characters=draft.removed_characters + removed
+    )
+
+
+def refuse_grown(masked: str) -> None:
+    """Raise TooLarge for a text that its masks made longer than texts may be: nobody could edit it."""
+    limit = settings.LOCI.storage.max_content_chars
+    if len(masked) > limit:
+        raise TooLarge(
+            f"'content' has {len(masked):,} characters once its values are masked; at most {limit:,} are allowed.",
+            hint="Store the important parts as separate memories.",
+            field="content",
+        )
+
+
+def bulk_door(actor: Actor) -> Door:
+    """The door of many drafts at once, which nobody types."""
+    return Door.AGENT if actor.door.is_typed else actor.door
+
+
+def stored_door(memory: Memory) -> Door:
+    """The door that a stored memory came in at. What hooks stored was typed to an agent, or passed the stricter door then."""
+    if memory.outside:
+        return Door.OUTSIDE
+    if memory.source.startswith("hook:"):
+        return Door.PROMPT
+    is_typed = memory.token_id is None and memory.author_id is not None
+    return Door.PERSON if is_typed else Door.AGENT
+
+
+def held_for_person(draft: Draft) -> str:
+    """Why a draft waits in quarantine, in words; empty if it does not."""
+    return quarantine_reason(draft.findings) if draft.findings else ""
+
+
+def instance_rule(stored: Mapping[str, str]) -> str:
+    """The instance's rule; `stored` are the values of index_state by name."""
+    return settings.LOCI.access.default_scope or stored.get(STORED_RULE, "") or DEFAULT_RULE.value
+
+
+def describe_kept_rule(stored: Mapping[str, str]) -> str:
+    """A sentence on the rule that an upgrade kept, and on how to leave it; empty if the setting decides."""
+    if settings.LOCI.access.default_scope or STORED_RULE not in stored:
+        return ""
+    return (
+        f"A memory without a scope is stored {stored[STORED_RULE]}, as before the upgrade: all but events are global."
+        " To keep new ones in their group, set access.default_scope = \"group\"; 'loci group narrow GROUP' does so for old"
+        " ones."
+    )
+
+
+def rule_of(group: Group, stored: Mapping[str, str]) -> str:
+    """The rule of a group: its own, else the instance's."""
+    return group.default_scope or instance_rule(stored)
+
+
+def default_scope(type_: str, group: Group, *, rule: str, replaced: str | None = None) -> Scope:
+    """The scope of a memory whose author named none. `replaced` is the scope of the memory that it replaces, if any.
+
+    A private group has no global memories. A successor stays as narrow as what it replaces, and is as wide unless the
+    rule goes by type.
+    """
+    if group.private or replaced == Scope.GROUP:
+        return Scope.GROUP
+    if replaced == Scope.GLOBAL and rule != ScopeRule.BY_TYPE:
+        return Scope.GLOBAL
+    return SCOPES[rule][type_]

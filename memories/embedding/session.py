@@ -1,4 +1,4 @@
-"""Texts → token ids and their counts → unit vectors, in one ONNX session. Accepts our own graph and ready-made ones of the same model."""
+"""Texts → token ids and their counts → unit vectors, in one ONNX session."""
 
 import json
 import os
@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-
-from memories.embedding.model_id import DIMENSIONS
 
 _WORDS: Final = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z\s]")
 _PLAIN: Final = re.compile(r"[\t\n\r -Z\\-~]*")
@@ -138,8 +136,6 @@ def _encodable(text: str) -> str:
 
 Vectors = npt.NDArray[np.float32]
 
-_KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
-
 
 class OnnxSession:
     """Runs the graph on the caller's thread. Safe to share between threads.
@@ -167,12 +163,6 @@ class OnnxSession:
         self._session: Any = onnxruntime.InferenceSession(
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
         )
-        self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        if not {"input_ids", "attention_mask"} <= self._inputs <= _KNOWN_INPUTS:
-            raise ValueError(
-                f"The graph does not have a sentence encoder's inputs, but {sorted(self._inputs)}."
-            )
-        self._output, self._is_pooled = _choose_output(self._session)
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         """Encode one batch of token ids, padded to its longest row: float32[n, 384], unit length."""
@@ -181,30 +171,5 @@ class OnnxSession:
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
             mask[index, : len(row)] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        [output] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
-        return normalize(output if self._is_pooled else pool_mean(output, mask))
-
-
-def _choose_output(session: Any) -> tuple[str, bool]:
-    """Name of the output, and whether it is pooled; without a pooled output the hidden states are pooled here."""
-    outputs = {len(entry.shape): entry.name for entry in reversed(session.get_outputs())}
-    if 2 in outputs:
-        return outputs[2], True
-    if 3 in outputs:
-        return outputs[3], False
-    raise ValueError("The graph outputs neither hidden states nor sentence vectors.")
-
-
-def pool_mean(hidden: Vectors, mask: npt.NDArray[np.int64]) -> Vectors:
-    """Mean of the hidden states over the tokens that are not padding."""
-    weights = mask[:, :, None].astype(np.float32)
-    return np.asarray((hidden * weights).sum(axis=1) / weights.sum(axis=1), dtype=np.float32)
-
-
-def normalize(vectors: Vectors) -> Vectors:
-    """The vectors scaled to unit length."""
-    if vectors.shape[1] != DIMENSIONS:
-        raise ValueError(f"The graph outputs vectors of {vectors.shape[1]} numbers, not {DIMENSIONS}.")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+        vectors: Vectors = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})[0]
+        return vectors

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from access.actor import Actor
 from memories.entities.lines import RelationEnds, RelationLine, to_line
@@ -173,10 +173,20 @@ def find_neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
     return Neighbourhood(nodes, tuple(edge for edge in edges if {edge.source, edge.target} <= ids))
 
 
-def undismissed_links(actor: Actor, memory: Memory) -> list[Link]:
-    """The newest links of the chain that are not dismissed and have a visible other end."""
-    root = memory.root_key
-    rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:_MAX_EDGES])
+def links_of(memory: Memory) -> QuerySet[Link]:
+    """The links of the memory's chain."""
+    rows = Link.objects.filter(Q(source=memory.root_key) | Q(target=memory.root_key))
+    return rows.select_related("source__group", "target__group")
+
+
+def with_visible_ends(actor: Actor, rows: QuerySet[Link]) -> list[Link]:
+    """The links between two memories that the actor may see."""
+    links = list(rows)
     seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
     return [link for link in links if {link.source_id, link.target_id} <= seen]
+
+
+def undismissed_links(actor: Actor, memory: Memory) -> list[Link]:
+    """The newest links of the chain that are not dismissed and have a visible other end."""
+    rows = links_of(memory).exclude(status=LinkStatus.DISMISSED).order_by("-key")
+    return with_visible_ends(actor, rows[:_MAX_EDGES])

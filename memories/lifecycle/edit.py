@@ -11,15 +11,24 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, WRITE, Actor
+from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.groups.guarding import TextFinding
 from access.groups.locks import hold_groups
 from access.models import Group
-from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
-from memories.draft.guarding import guard_draft, held_for_person
+from memories.draft import (
+    EDITED,
+    STORED,
+    Draft,
+    EditDraft,
+    check_draft,
+    clean_reason,
+    edited_names,
+    guard_draft,
+    held_for_person,
+)
 from memories.draft.kinds import check_ahead
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
@@ -33,8 +42,9 @@ from memories.store.derived import withdraw_replaced
 from memories.store.for_review import link_neighbours, link_successor, settle_replaced
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
-from memories.store.policy import COUNTED, Change, held_back, refuse_write
-from memories.store.supersede import changed_meanwhile, move_ends, rows_called_off
+from memories.store.policy import Change, held_back, refuse_write
+from memories.store.rows import change_row, changed_meanwhile
+from memories.store.supersede import move_ends, rows_called_off
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import (
     LABELS,
@@ -43,7 +53,7 @@ from memories.store.withdrawn.marks import (
     refuse_withdrawn_reason,
 )
 from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
-from memories.types import State, Trust
+from memories.types import VISIBLE_TRUSTS, State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
 TIMES: Final = frozenset({"valid_from", "valid_to"})  # a new version with the same text
@@ -133,7 +143,7 @@ class EditDoubt:
 
         A memory that recall does not return may get any text, since a person decides about it anyway.
         """
-        return bool(self.guard or self.policy) or (bool(self.withdrawn) and old.trust in COUNTED)
+        return bool(self.guard or self.policy) or (bool(self.withdrawn) and old.trust in VISIBLE_TRUSTS)
 
 
 @dataclass(frozen=True)
@@ -249,17 +259,12 @@ def change_in_place(
     actor: Actor, memory: Memory, draft: Draft, differing: Collection[str], *, reason: str
 ) -> EditResult:
     """Write fields other than the text, type and time; inside the transaction."""
-    before = snapshot(memory)
-    values = {name: getattr(draft, name) for name in differing} | {"updated_at": timezone.now()}
+    values: dict[str, Any] = {name: getattr(draft, name) for name in differing}
     if "tags" in values:
         values["tags"] = list(draft.tags)
-    update_if_unchanged(memory, values)
-    memory.refresh_from_db()
-    refresh_around([memory])  # tags are searched as words
+    seen = {"state": State.LIVE, "updated_at": memory.updated_at}
+    changed = change_row(actor, Operation.EDIT, memory, values, seen=seen, reason=reason)
     record_findings([(memory, draft.findings)])
-    changed = changes(before, snapshot(memory))
-    payload = {"changes": changed, "reason": reason}
-    audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)
     return EditResult(EditOutcome.CHANGED, memory, None, changed)
 
 
@@ -278,9 +283,10 @@ def write_version(
     if doubt.holds(old):
         return queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
-    update_if_unchanged(
-        old, {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
-    )
+    seen = Memory.objects.filter(pk=old.pk, state=State.LIVE, updated_at=old.updated_at)
+    values = {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
+    if seen.update(**values) != 1:
+        raise changed_meanwhile(old)
     new = insert_version(actor, prepared, old.group, trust=trust_after_edit(actor, old), after=old, now=now)
     copy_carried_fields(old, new, valid_from=draft.valid_from)
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
@@ -316,7 +322,7 @@ def queue_edit(
 
 def trust_after_edit(actor: Actor, old: Memory) -> str:
     """The new version's trust: a person verified the old text, not this one, unless a curator wrote it."""
-    is_curator = actor.is_person and actor.may(CURATE, old.group_id)
+    is_curator = actor.decides(old.group_id)
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
@@ -333,7 +339,7 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
     restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
     if prepared.is_probed(old.group.key):
         return EditDoubt(restated, policy, restates)
-    awaits = "" if restated or policy or old.trust not in COUNTED else trust_after_edit(actor, old)
+    awaits = "" if restated or policy or old.trust not in VISIBLE_TRUSTS else trust_after_edit(actor, old)
     return EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
 
 
@@ -383,10 +389,3 @@ def refuse_barred(actor: Actor, group: Group, scope: str, text: str) -> None:
     withdrawn = find_withdrawn(group, scope, text)
     if withdrawn is not None and withdrawn.is_refused:
         raise Conflict(upper_first(withdrawn.describe(actor)), field="content")
-
-
-def update_if_unchanged(memory: Memory, values: dict[str, Any]) -> None:
-    """Write fields by compare-and-set: raise Conflict if the row is no longer the one that was decided about."""
-    seen = Memory.objects.filter(pk=memory.pk, state=State.LIVE, updated_at=memory.updated_at)
-    if seen.update(**values) != 1:
-        raise changed_meanwhile(memory)

@@ -1,6 +1,7 @@
 """Merging two memories into one: both stay as history, and the merge logs every move so that it can be undone."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -8,7 +9,6 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
-from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
@@ -16,8 +16,8 @@ from access.errors import Conflict
 from access.groups.locks import hold_groups
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED
-from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
-from memories.lifecycle.move_references import move_references
+from memories.lifecycle.approve import move_references
+from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
@@ -28,14 +28,12 @@ from memories.lifecycle.target import (
     require_whole_id,
 )
 from memories.models import Link, LinkKind, Memory
-from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import check_one_group
 from memories.store.derived import DerivedChanges
 from memories.store.policy import Change
-from memories.store.threads import refresh_around
-from memories.types import Scope, State, Trust
+from memories.store.rows import change_row
+from memories.types import VISIBLE_TRUSTS, Scope, State, Trust
 
-COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)
 # An undo subtracts the merged one's recalls instead of restoring the former number.
 UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
 
@@ -71,10 +69,7 @@ def merge(
         require_whole_id(actor, into_id, into, verb="merge", field="into")
     check_pair(source, into)
     ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
-
-    def run(dry_run: bool) -> ChangeResult:
-        return carry_out_merge(actor, source, into, ready, reason=reason, dry_run=dry_run)
-
+    run = partial(carry_out_merge, actor, source, into, ready, reason=reason)
     arguments = {"into": str(into.id)} | ({"content": content} if content else {})
     return change_or_propose(
         actor, Change.MERGE, source, run, reason=reason, dry_run=dry_run, arguments=arguments
@@ -123,7 +118,7 @@ def check_pair(source: Memory, into: Memory) -> None:
             hint="Change the type of one first.",
             field="into",
         )
-    if source.trust not in (*COUNTS, Trust.CANDIDATE) or into.trust not in COUNTS:
+    if source.trust not in (*VISIBLE_TRUSTS, Trust.CANDIDATE) or into.trust not in VISIBLE_TRUSTS:
         raise Conflict(
             f"{source.id} is {source.trust} and {into.id} is {into.trust}; a rejected or quarantined memory "
             "cannot be merged, and nothing can be merged into a candidate.",
@@ -154,20 +149,15 @@ def unite(
     if ready is not None:
         survivor = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         Memory.objects.filter(pk=source.pk).update(superseded_by=survivor)
-    before, dates = snapshot(survivor), describe_dates(source, survivor)
-    update_if_unchanged(survivor, {**united_fields(source, survivor), "updated_at": timezone.now()})
-    survivor.refresh_from_db()
-    refresh_around([survivor])  # tags are searched as words
+    values, dates = united_fields(source, survivor), describe_dates(source, survivor)
+    # Who said that the survivor is true from an earlier day.
+    said = {"valid_from_by": source.author_name} if values["valid_from"] != survivor.valid_from else {}
+    differences = change_row(
+        actor, Operation.MERGE, survivor, values,
+        seen={"state": State.LIVE, "updated_at": survivor.updated_at},
+        **{"from": str(source.id), "reason": reason}, **said,
+    )  # fmt: skip
     rows = move_references(source.root_key, into.root_key)
-    differences = changes(before, snapshot(survivor))
-    audit.append(
-        actor,
-        Operation.MERGE,
-        memory_id=survivor.id,
-        group=survivor.group.id,
-        payload={"changes": differences, "from": str(source.id), "reason": reason}
-        | said_by(source, differences),
-    )
     is_new_version = survivor.pk != into.pk
     payload = {
         "into": str(survivor.id),
@@ -203,11 +193,6 @@ def describe_dates(source: Memory, into: Memory) -> list[str]:
             starts=starts[0], id=into.id, starts2=starts[1], day=day
         )
     ]
-
-
-def said_by(source: Memory, differences: dict[str, list[Any]]) -> dict[str, str]:
-    """For the log: who said that the survivor is true from an earlier day; empty if the day stays."""
-    return {"valid_from_by": source.author_name} if "valid_from" in differences else {}
 
 
 def united_fields(source: Memory, into: Memory) -> dict[str, Any]:

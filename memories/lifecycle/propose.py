@@ -73,7 +73,7 @@ def change_or_propose(
     actor: Actor,
     change: Change,
     memory: Memory,
-    run: Callable[[bool], ChangeResult],
+    run: Callable[..., ChangeResult],
     *,
     reason: str = "",
     dry_run: bool = False,
@@ -85,7 +85,7 @@ def change_or_propose(
 ) -> ChangeResult:
     """Carry a change out, or record it as a proposal if the table of memories.store.policy says that it waits.
 
-    `run(dry_run)` carries it out; a proposal is made only of a change that would succeed. `preview` tells what approving
+    `run(dry_run=…)` carries it out; a proposal is made only of a change that would succeed. `preview` tells what approving
     it would do, if that differs from a dry run. `reached` are other memories that it would withdraw: one
     that the table holds back makes it wait too. `why`: the caller's own reason to wait.
 
@@ -100,10 +100,10 @@ def change_or_propose(
             (gettext("{id} goes with it: {by}").format(id=row.id, by=each.why) for row, each in held), ""
         )
     if not why:
-        return run(dry_run)
+        return run(dry_run=dry_run)
     version = memory_version(memory)  # as the caller saw it: the dry run changes the object
     with collecting_rows():  # what a dry run appends is rolled back: it is no part of this write
-        would = preview() if preview is not None else run(True)
+        would = preview() if preview is not None else run(dry_run=True)
     consequences = (
         gettext("it waits for a curator: {why}").format(why=why),
         *(gettext("if approved: {line}").format(line=line) for line in would.consequences),

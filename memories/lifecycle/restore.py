@@ -1,6 +1,7 @@
 """Restoring: what a change took away counts again. It chooses the rows; `undo.reverse` puts them back."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -9,8 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext, pgettext
 
-from access import audit
-from access.actor import CURATE, WRITE, Actor, Via
+from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
@@ -26,7 +26,7 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
-from memories.store.policy import Change
+from memories.store.policy import Change, is_by_agent, log_of
 from memories.store.supersede import rows_called_off
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
@@ -71,7 +71,7 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
         )
     is_persons = memory.state == State.FORGOTTEN and was_forgotten_by_person(memory)
     return change_or_propose(
-        actor, change, target, lambda dry_run: carry_out(actor, memory, reason=reason, dry_run=dry_run),
+        actor, change, target, partial(carry_out, actor, memory, reason=reason),
         reason=reason, dry_run=dry_run, arguments={"version": str(memory.id)},
         why=gettext("a person forgot it, so a curator decides") if is_persons and not actor.is_person else "",
         reached=lambda: list(rows_called_off(memory)),
@@ -203,15 +203,9 @@ def hint_instead(memory: Memory) -> str:
     )
 
 
-def last_entry(memory: Memory, operation: Operation) -> AuditEntry | None:
-    """The last row of this store's log by which the operation changed this version."""
-    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory.id, operation=operation)
-    return rows.order_by("-key").first()
-
-
 def is_own_retraction(actor: Actor, memory: Memory) -> bool:
     """True if this agent, with this token, retracted the memory less than UNDO_HOURS ago."""
-    last = last_entry(memory, Operation.RETRACT)
+    last = log_of(memory, Operation.RETRACT).first()
     if actor.is_person or last is None or last.at <= timezone.now() - timedelta(hours=UNDO_HOURS):
         return False
     return (last.actor, last.token) == (actor.name, actor.token_id)
@@ -219,12 +213,11 @@ def is_own_retraction(actor: Actor, memory: Memory) -> bool:
 
 def was_forgotten_by_person(memory: Memory) -> bool:
     """True if a person hid the memory last."""
-    last = last_entry(memory, Operation.FORGET)
-    return last is not None and last.token is None and last.via not in (Via.MCP, Via.JOB)
+    last = log_of(memory, Operation.FORGET).first()
+    return last is not None and not is_by_agent(last)
 
 
 def was_merged_by_person(memory: Memory) -> bool:
     """True if a person merged the memory into another one; a kept wording was not."""
-    last = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory.id, operation=Operation.MERGE)
-    entry = last.select_related("payload_row").order_by("-key").first()
-    return entry is not None and "moved" in entry.payload
+    last = log_of(memory, Operation.MERGE).first()
+    return last is not None and "moved" in last.payload

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import CURATE, WRITE, Actor, Via
+from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
@@ -32,26 +33,26 @@ from memories.lifecycle.target import (
     also_left_out,
     barred_line,
     change_fields,
+    check_successor,
     require_right,
     require_state,
 )
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
-from memories.queries.versions import check_one_group, find_memory, find_named, head_of, parse_short_id
+from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
 from memories.store.for_review import link_successor
-from memories.store.policy import Change, log_of_chain
+from memories.store.policy import Change, is_by_agent, log_of
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
-from memories.types import Scope, State, Trust
+from memories.types import State
 
 # In these states an id means that row; in any other it means the current version.
 HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
 LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
-COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED)
 
 
 @dataclass(frozen=True)
@@ -100,27 +101,21 @@ def retract(
         return confirm_retraction(actor, retracted, reason=reason, dry_run=dry_run)
     memory = find_retractable(actor, id_)
     ready = prepare_successor(actor, memory, successor)
-
-    def run(dry_run: bool, *, is_decided: bool = is_decided) -> ChangeResult:
-        return carry_out_retraction(
-            actor, memory, ready, reason=reason, dry_run=dry_run, is_decided=is_decided
-        )
-
+    run = partial(carry_out_retraction, actor, memory, ready, reason=reason)
     return change_or_propose(
-        actor, Change.RETRACT, memory, run, reason=reason, dry_run=dry_run,
+        actor, Change.RETRACT, memory, partial(run, is_decided=is_decided), reason=reason, dry_run=dry_run,
         arguments={"successor": str(successor)} if successor else {},
-        reached=lambda: rows_withdrawn_with(memory), preview=lambda: run(True, is_decided=True),
+        reached=lambda: rows_withdrawn_with(memory), preview=partial(run, dry_run=True, is_decided=True),
     )  # fmt: skip
 
 
 def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
     """The memory, if an agent retracted it last and this actor is a curator of its group; else None."""
     memory = head_of(find_memory(actor, id_))
-    if memory.state != State.RETRACTED or not (actor.is_person and actor.may(CURATE, memory.group_id)):
+    if memory.state != State.RETRACTED or not actor.decides(memory.group_id):
         return None
-    last = log_of_chain(memory, Operation.RETRACT).filter(memory_id=memory.id).first()
-    is_by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
-    return memory if is_by_agent else None
+    last = log_of(memory, Operation.RETRACT).first()
+    return memory if last is not None and is_by_agent(last) else None
 
 
 def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
@@ -219,7 +214,7 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     find = find_memory if parse_short_id(successor) else find_named
     named = find(actor, str(successor), field="successor")
     if named is not None:
-        return Successor(memory=check_retraction_successor(actor, memory, head_of(named)))
+        return existing_successor(actor, memory, head_of(named))
     limit = settings.LOCI.storage.max_content_chars
     text = clean_text(str(successor), field="successor", max_chars=limit).text
     is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)
@@ -227,7 +222,7 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
         raise same_text_error()
     live = find_live_by_text(memory, text)
     if live is not None:
-        return Successor(memory=check_retraction_successor(actor, memory, live))
+        return existing_successor(actor, memory, live)
     edit = prepare_edit(actor, memory.id, EditDraft(content=text)) if memory.state == State.LIVE else None
     prepared = edit.prepared if edit is not None else prepare_store(actor, _independent_draft(memory, text))
     if prepared is not None and any(
@@ -255,26 +250,11 @@ def find_live_by_text(memory: Memory, text: str) -> Memory | None:
     return newest(rows)
 
 
-def check_retraction_successor(actor: Actor, memory: Memory, successor: Memory) -> Memory:
-    """Return the successor, or raise Conflict if it may not take the retracted memory's place."""
-    require_right(actor, successor, right=WRITE)
-    require_state(successor, State.LIVE, verb="retract with this successor")
-    if successor.key == memory.key or successor.root_key == memory.root_key:
-        raise Conflict("A memory cannot succeed itself.", hint="Name another one.", field="successor")
-    if successor.trust not in COUNTS:
-        raise Conflict(
-            f"{successor.id} is {successor.trust}: recall would find nothing in its place.",
-            hint="Approve it first, or retract without a successor.",
-            field="successor",
-        )
-    check_one_group(memory, successor.group, field="successor")
-    if successor.scope == Scope.GROUP and memory.scope == Scope.GLOBAL:
-        raise Conflict(
-            f"{successor.id} is visible only in the group '{successor.group.slug}', {memory.id} is not.",
-            hint="Name a successor that is visible wherever this memory is.",
-            field="successor",
-        )
-    return successor
+def existing_successor(actor: Actor, memory: Memory, found: Memory) -> Successor:
+    """A stored memory as the successor; raises Conflict if it may not take the retracted one's place."""
+    require_right(actor, found, right=WRITE)
+    check_successor(memory, found, field="successor")
+    return Successor(memory=found)
 
 
 def put_in_place(

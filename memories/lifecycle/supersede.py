@@ -1,6 +1,7 @@
 """Superseding one memory by another: the old one was true until now and stays as history."""
 
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from django.utils import timezone
@@ -10,16 +11,23 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from memories.lifecycle.move_references import move_references
+from memories.lifecycle.approve import move_references
 from memories.lifecycle.propose import change_or_propose
-from memories.lifecycle.target import ChangeResult, change_fields, find_shown, require_right, require_state
+from memories.lifecycle.target import (
+    ChangeResult,
+    change_fields,
+    check_successor,
+    find_shown,
+    require_right,
+    require_state,
+)
 from memories.models import Memory
-from memories.queries.versions import check_one_group, find_head_to_replace, find_memory
+from memories.queries.versions import find_head_to_replace, find_memory
 from memories.queries.visibility import has_begun
 from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import Change
 from memories.store.supersede import bring_plan_forward, valid_time_end
-from memories.types import Scope, State, Trust, Type
+from memories.types import State, Type
 
 
 @one_change
@@ -37,11 +45,11 @@ def supersede(
     """
     old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
     by = find_shown(actor, by_id, right=WRITE, field="by")
-    check_successor(old, by)
-
-    def run(dry_run: bool) -> ChangeResult:
-        return carry_out_supersede(actor, old, by, reason=reason, dry_run=dry_run)
-
+    require_state(old, State.LIVE, verb="supersede")
+    check_successor(old, by, field="by")
+    if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
+        raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
+    run = partial(carry_out_supersede, actor, old, by, reason=reason)
     return change_or_propose(
         actor, Change.SUPERSEDE, old, run, reason=reason, dry_run=dry_run, arguments={"by": str(by.id)},
         confidence=by.confidence,
@@ -72,26 +80,3 @@ def carry_out_supersede(actor: Actor, old: Memory, by: Memory, *, reason: str, d
         reason=reason, dry_run=dry_run, follow_up=follow_up,
     )  # fmt: skip
     return replace(done, successor=by.id)
-
-
-def check_successor(old: Memory, by: Memory) -> None:
-    """Raise Conflict if `by` may not replace `old`."""
-    require_state(old, State.LIVE, verb="supersede")
-    require_state(by, State.LIVE, verb="supersede")
-    if old.root_key == by.root_key:
-        raise Conflict("Both ids lead to the same memory.", hint="Nothing was changed.", field="by")
-    if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
-        raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
-    if by.trust not in (Trust.ACTIVE, Trust.VERIFIED):
-        raise Conflict(
-            f"{by.id} is {by.trust}; a successor must be active or verified.",
-            hint="Approve it first.",
-            field="by",
-        )
-    check_one_group(old, by.group, field="by")
-    if by.scope == Scope.GROUP and old.scope == Scope.GLOBAL:
-        raise Conflict(
-            f"{by.id} is visible only in the group '{by.group.slug}', {old.id} is not.",
-            hint="Name a successor that is visible wherever this memory is.",
-            field="by",
-        )

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from access import audit
-from access.actor import CURATE, Actor, Via
+from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.groups.locks import hold_groups
@@ -22,6 +22,7 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import (
+    check_one_group,
     find_memory,
     head_of,
     name_group,
@@ -31,8 +32,8 @@ from memories.queries.versions import (
 )
 from memories.store.derived import DerivedChanges
 from memories.store.for_review import settle_doubts
+from memories.store.rows import changed_meanwhile
 from memories.store.supersede import (
-    changed_meanwhile,
     follow_withdrawal,
     is_withdrawn,
     is_withdrawn_now,
@@ -40,10 +41,10 @@ from memories.store.supersede import (
     rows_called_off,
 )
 from memories.store.threads import refresh_around
-from memories.store.withdrawn.former import follow_quarantine
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
-from memories.types import WITHDRAWN_TRUSTS, Scope, State, Type
+from memories.store.withdrawn.tombstones import follow_quarantine
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."
 SHOWN_WORDS: Final = 30  # of a text before it is destroyed or merged
@@ -169,6 +170,26 @@ def require_person(actor: Actor, action: str) -> None:
         )
 
 
+def check_successor(old: Memory, by: Memory, *, field: str) -> None:
+    """Raise Conflict if `by` may not take the place of `old`: recall must find it wherever it found `old`."""
+    require_state(by, State.LIVE, verb="take the place of another")
+    if old.root_key == by.root_key:
+        raise Conflict("Both ids lead to the same memory.", hint="Name another one.", field=field)
+    if by.trust not in VISIBLE_TRUSTS:
+        raise Conflict(
+            f"{by.id} is {by.trust}: recall would find nothing in its place.",
+            hint="Approve it first, or name another one.",
+            field=field,
+        )
+    check_one_group(old, by.group, field=field)
+    if by.scope == Scope.GROUP and old.scope == Scope.GLOBAL:
+        raise Conflict(
+            f"{by.id} is visible only in the group '{by.group.slug}', {old.id} is not.",
+            hint="Name a successor that is visible wherever this memory is.",
+            field=field,
+        )
+
+
 def check_scope(memory: Memory) -> None:
     """Raise Conflict if a global memory would return to a group that has become private."""
     if memory.scope == Scope.GLOBAL and Group.objects.filter(pk=memory.group_id, private=True).exists():
@@ -211,7 +232,7 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
     of the Review back. Then no rejection bars it, since two memories that were rejected together would bar each other;
     recall leaves it out until the other decision is taken back as well.
     """
-    decides = actor.is_person and actor.may(CURATE, memory.group_id)
+    decides = actor.decides(memory.group_id)
 
     def passes(mark: Tombstone) -> bool:
         if takes_back and decides:

@@ -11,7 +11,7 @@ from access.audit.operations import Operation
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.labels import doubts_of
-from memories.types import State, Trust
+from memories.types import VISIBLE_TRUSTS, State, Trust
 
 DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.REJECTED, Trust.QUARANTINED})
 
@@ -114,7 +114,7 @@ def is_verifiable(memory: Memory) -> bool:
 
 def is_trusted(memory: Memory) -> bool:
     """True if the memory is live and active or verified."""
-    return is_live(memory) and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+    return is_live(memory) and memory.trust in VISIBLE_TRUSTS
 
 
 def is_live_unlike(trust: Trust) -> Callable[[Memory], bool]:

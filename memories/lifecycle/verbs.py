@@ -6,6 +6,7 @@ its entry.
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -63,7 +64,7 @@ from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change, held_back
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.store.withdrawn.tombstones import find_counting_same, follow_trust
-from memories.types import State, Trust
+from memories.types import VISIBLE_TRUSTS, State, Trust
 
 __all__ = [
     "VERBS",
@@ -97,12 +98,8 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
         else find_head(actor, id_, right=WRITE)
     )
     require_state(memory, State.LIVE, State.COMPACTED, verb="forget")
-
-    def run(dry_run: bool) -> ChangeResult:
-        return _forget(actor, memory, reason=reason, dry_run=dry_run)
-
     return change_or_propose(
-        actor, Change.FORGET, memory, run, reason=reason, dry_run=dry_run,
+        actor, Change.FORGET, memory, partial(_forget, actor, memory, reason=reason), reason=reason, dry_run=dry_run,
         reached=lambda: list(find_reach(memory, [memory]).summaries),
     )  # fmt: skip
 
@@ -138,7 +135,7 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     """
     memory = find_head(actor, id_, right=WRITE)
     require_state(memory, State.LIVE, verb="dispute")
-    if memory.trust not in (Trust.ACTIVE, Trust.VERIFIED):
+    if memory.trust not in VISIBLE_TRUSTS:
         raise Conflict(f"{memory.id} is {memory.trust}; only an active or verified memory can be disputed.")
     reason = clean_reason(reason)
     consequences = (gettext("recall returns it, labelled 'disputed'; its trust and its place stay"),)
@@ -177,7 +174,7 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     By the id of the text that was read: a later version is another text.
     """
     memory = find_shown(actor, id_, right=CURATE)
-    if memory.trust in (Trust.ACTIVE, Trust.VERIFIED) and doubts_of(memory):
+    if memory.trust in VISIBLE_TRUSTS and doubts_of(memory):
         return _settle_doubt(actor, memory, reason=reason, dry_run=dry_run)
     consequence = gettext("recall returns it")
     return _set_trust(
@@ -333,12 +330,7 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_ru
         if pinned
         else gettext("decay and cleanup treat it like any other memory")
     )
-
-    def run(dry_run: bool) -> ChangeResult:
-        return change_fields(
-            actor, memory, operation, {"pinned": pinned}, (consequence,), reason=reason, dry_run=dry_run
-        )
-
+    run = partial(change_fields, actor, memory, operation, {"pinned": pinned}, (consequence,), reason=reason)
     change = Change.PIN if pinned else Change.UNPIN
     return change_or_propose(actor, change, memory, run, reason=reason, dry_run=dry_run)
 

@@ -1,16 +1,13 @@
 """Tables of the app memories."""
 
-from memories.models.feedback import Doubt, DoubtStatus, Feedback, FeedbackVerdict
+from memories.models.feedback import Doubt, DoubtStatus, Feedback, FeedbackVerdict, RecallLog
 from memories.models.finding import FindingStatus, MemoryFinding
-from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.models.memory import Memory, MovedSource
-from memories.models.piece import Piece
+from memories.models.piece import IndexChange, IndexState, Piece, Unprobed
 from memories.models.proposal import Proposal, ProposalStatus
-from memories.models.recall_log import RecallLog
 from memories.models.thread import Checkpoint, Thread
 from memories.models.tombstone import Tombstone, TombstoneKind
-from memories.models.unprobed import Unprobed
 
 __all__ = [
     "REVIEWED_KINDS",

@@ -1,4 +1,4 @@
-"""What agents and people say about memories: feedback on what recall returned, and doubt about what is stored."""
+"""What was recalled, for a while, and what agents and people say about it: feedback on an answer, doubt about a memory."""
 
 from django.conf import settings
 from django.db import models
@@ -6,8 +6,28 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from access.models import Group
 from memories.models.memory import Memory
 from storage.ids import new_id
+
+
+class RecallLog(models.Model):
+    """One recall, kept so that people see what memory is used for. `hits` packs, best first, (memory key: int64, score: float32), little-endian, 12 bytes each."""
+
+    key = models.BigAutoField(primary_key=True)
+    at = models.DateTimeField(db_index=True)
+    group = models.ForeignKey(Group, null=True, on_delete=models.SET_NULL, related_name="+")
+    actor = models.CharField(max_length=300)
+    via = models.CharField(max_length=12)
+    mode = models.CharField(max_length=10)
+    query = models.TextField()
+    hits = models.BinaryField(default=bytes)
+    duration_ms = models.FloatField()
+    abstained = models.BooleanField(default=False)
+    degraded = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M} {self.query[:60]}"
 
 
 class FeedbackVerdict(models.TextChoices):

@@ -1,4 +1,4 @@
-"""A piece: a part of a memory that fits the encoder's window and has a vector of its own."""
+"""A piece: a part of a memory that fits the encoder's window and has a vector; and the state of the indexes of pieces."""
 
 from django.db import models
 
@@ -32,3 +32,51 @@ class Piece(models.Model):
 
     def __str__(self) -> str:
         return f"{self.memory_id}#{self.ordinal}"
+
+
+class Unprobed(models.Model):
+    """A memory stored without a comparison with the withdrawn texts of its group: it waits as a candidate.
+
+    `trust` is what it gets if it restates none of them; empty if it waits for a curator in any case.
+    """
+
+    memory = models.OneToOneField(Memory, primary_key=True, on_delete=models.CASCADE, related_name="unprobed")
+    trust = models.CharField(max_length=12, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"unprobed {self.memory_id}"
+
+
+class IndexState(models.Model):
+    """A named value of the instance: `model` is the id of the model whose vectors are searched.
+
+    `withdrawn` and `withdrawn KEY` are the stamps of withdrawn texts, of global ones and of a group's (withdrawn.sql).
+    `default_scope` is the rule for scopes of a store that is older than the setting (memories/draft/__init__.py).
+    """
+
+    name = models.CharField(max_length=40, primary_key=True)
+    value = models.CharField(max_length=200)
+
+    class Meta:
+        db_table = "index_state"
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
+class IndexChange(models.Model):
+    """One change of a piece, in order; other processes follow the log to update their in-memory indexes.
+
+    Only database triggers write it. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed. A text
+    that changes without its pieces is recorded as piece 0.
+    """
+
+    seq = models.BigAutoField(primary_key=True)
+    piece = models.BigIntegerField()
+    op = models.CharField(max_length=1)
+
+    class Meta:
+        db_table = "index_change"
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.op}{self.piece}"

@@ -19,6 +19,7 @@ from memories.models.short_id import SHORT_ID_CHARS, id_ends_with
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import is_visible, listed_by
 from memories.types import State, Type
+from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
 # Every verb and page begins with this query: compiling it took five times as long as running it.
@@ -30,7 +31,6 @@ _BY_ID: Final = CompiledQuery(
     )
 )
 _SUCCESSORS: Final = (Path(__file__).parent / "sql" / "successors.sql").read_text(encoding="utf-8")
-KEYS_AT_ONCE = 500
 URI: Final = "loci://memories/"
 _SHORT_ID: Final = re.compile(rf"[0-9a-f]{{{SHORT_ID_CHARS},31}}")
 MORE_CHARS: Final = 4  # of each id that an ambiguous short one names
@@ -213,10 +213,9 @@ def path_to_head(memory: Memory) -> list[int]:
 
 
 def head_keys(keys: Collection[int]) -> dict[int, int]:
-    """Key of the head of each row, by the row's key; one query per KEYS_AT_ONCE rows."""
-    starts, heads = list(keys), dict[int, int]()
-    for at in range(0, len(starts), KEYS_AT_ONCE):
-        batch = starts[at : at + KEYS_AT_ONCE]
+    """Key of the head of each row, by the row's key; one query for a batch of rows."""
+    heads = dict[int, int]()
+    for batch in batches(keys):
         successors = read_successors(batch)
         heads |= {key: walk(key, successors)[-1] for key in batch}
     return heads

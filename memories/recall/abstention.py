@@ -49,8 +49,8 @@ from memories.recall.weights import (
     WORDY,
     AbstentionLimits,
 )
-from memories.search.base import RankingFields
 from memories.search.query_terms import Match, exact_numbers_in, has_identifier, words
+from memories.search.rows import RankingFields
 from memories.store.pieces import embedded_text
 
 # Of a text; those of other scripts take ten times as long.

@@ -38,8 +38,9 @@ from memories.recall.weights import (
     WEIGHTED_VECTOR,
     Tuning,
 )
-from memories.search.base import HybridHits, RankingFields, SearchIndex
+from memories.search.base import SearchIndex
 from memories.search.query_terms import has_identifier, words
+from memories.search.rows import HybridHits, RankingFields
 
 # Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
 _NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]

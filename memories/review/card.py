@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
@@ -14,7 +13,7 @@ from access.errors import LociError, NotFound, NotPermitted
 from access.models import ApiToken, AuditEntry
 from access.visibility import Narrowing
 from memories.browse.inspection import FeedbackCounts, feedback_on
-from memories.entities.statements import visible_keys
+from memories.entities.statements import links_of, with_visible_ends
 from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.lifecycle.propose import proposal_kinds
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
@@ -136,7 +135,8 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
     memory = find_current(actor, id_)
     if not actor.may(CURATE, memory.group_id):
         raise NotPermitted(f"You may not decide about memories of the group '{memory.group.slug}'.")
-    links = read_links(actor, memory)
+    rows = links_of(memory).exclude(status=LinkStatus.DISMISSED).order_by("key")
+    links = with_visible_ends(actor, rows[:MAX_LINKS])
     beside = compare_linked(actor, memory, links)
     if len(beside) < BESIDE:
         beside += find_neighbours(actor, memory, without={one.memory.root_key for one in beside})
@@ -191,17 +191,18 @@ def proposal_card(actor: Actor, id_: UUID) -> Card:
     proposal = find_proposal(actor, id_, right=CURATE)
     token = ApiToken.objects.filter(id=proposal.token).first() if proposal.token else None
     origin = Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
-    if proposal_kinds()[proposal.verb].compare is not None:
-        return Card(
-            CardKind.PROPOSAL, proposal.id, None, origin, (), proposal_choices(proposal, is_recalled=False),
-            reason=proposal.reason, proposed=proposed_text(actor, proposal),
-        )  # fmt: skip
-    memory = target_of(proposal)
+    memory = target_of(proposal) if proposal_kinds()[proposal.verb].compare is None else None
     return Card(
-        kind=CardKind.PROPOSAL, id=proposal.id, memory=memory, origin=origin,
-        beside=tuple(compare_proposed(actor, proposal, memory)), choices=proposal_choices(proposal),
-        reason=proposal.reason, proposed=proposed_change(actor, proposal, memory), feedback=feedback_about(memory),
-    )  # fmt: skip
+        kind=CardKind.PROPOSAL,
+        id=proposal.id,
+        memory=memory,
+        origin=origin,
+        beside=tuple(compare_proposed(actor, proposal, memory)) if memory is not None else (),
+        choices=proposal_choices(proposal, is_recalled=memory is not None),
+        reason=proposal.reason,
+        proposed=proposed_change(actor, proposal, memory),
+        feedback=feedback_about(memory) if memory is not None else FeedbackCounts(),
+    )
 
 
 def feedback_about(memory: Memory) -> FeedbackCounts:
@@ -209,33 +210,23 @@ def feedback_about(memory: Memory) -> FeedbackCounts:
     return feedback_on([version.key for version in versions_of(memory)])
 
 
-def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> ProposedChange:
+def proposed_change(actor: Actor, proposal: Proposal, memory: Memory | None) -> ProposedChange:
     """What approving the proposal would do, tried and rolled back."""
-    text = next(
-        (str(proposal.arguments[name]) for name in ("successor", "content") if name in proposal.arguments), ""
-    )
-    return tried(actor, proposal, text, diff_words(memory.content, text) if text else ())
-
-
-def proposed_text(actor: Actor, proposal: Proposal) -> ProposedChange:
-    """What approving a proposal about no memory would do."""
-    compare, name = proposal_kinds()[proposal.verb].compare, proposal_kinds()[proposal.verb].name
-    now, then = compare(proposal) if compare is not None else ("", "")
-    change = tried(actor, proposal, then, diff_words(now, then))
-    return replace(change, name=name(proposal) if name is not None else "")
-
-
-def tried(actor: Actor, proposal: Proposal, text: str, parts: tuple[DiffPart, ...]) -> ProposedChange:
-    """A proposal with the consequences of approving it, tried and rolled back."""
-    kind = proposal_kinds()[proposal.verb]
+    kind, given = proposal_kinds()[proposal.verb], proposal.arguments
+    if memory is not None:
+        now, then = memory.content, str(given.get("successor", given.get("content", "")))
+    else:
+        now, then = kind.compare(proposal) if kind.compare is not None else ("", "")
+    parts = diff_words(now, then) if then or memory is None else ()
+    name = kind.name(proposal) if memory is None and kind.name is not None else ""
     try:
         would = decide(actor, ReviewDecision("approve", proposal=proposal.id), dry_run=True)
     except LociError as refusal:
-        return ProposedChange(proposal, kind.label, text, parts, refusal=str(refusal))
-    return ProposedChange(proposal, kind.label, text, parts, would.consequences)
+        return ProposedChange(proposal, kind.label, then, parts, refusal=str(refusal), name=name)
+    return ProposedChange(proposal, kind.label, then, parts, would.consequences, name=name)
 
 
-def proposal_choices(proposal: Proposal, *, is_recalled: bool = True) -> tuple[Choice, ...]:
+def proposal_choices(proposal: Proposal, *, is_recalled: bool) -> tuple[Choice, ...]:
     """Approve and reject; the effect of undoing them is that the proposal waits again.
 
     `is_recalled`: it is about a memory, so that its effect on recall can be shown.
@@ -300,15 +291,6 @@ def card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) 
     return CardKind.SENSITIVE if is_sensitive else CardKind.DISPUTED
 
 
-def read_links(actor: Actor, memory: Memory) -> list[Link]:
-    """The memory's links that are not dismissed and whose other end the actor may see."""
-    root = memory.root_key
-    rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    links = list(rows.select_related("source__group", "target__group").order_by("key")[:MAX_LINKS])
-    seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
-    return [link for link in links if {link.source_id, link.target_id} <= seen]
-
-
 def compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[ComparedMemory]:
     """The current versions, if visible, of the memories that open conflicts and possible duplicates link to this one."""
     others = {
@@ -370,21 +352,11 @@ def find_authorship(memory: Memory) -> Authorship:
 
 
 def find_reason(memory: Memory) -> str:
-    """Why a memory waits: who doubts it and why, or as the store answered."""
-    doubts = doubts_of(memory)
-    said = (f"{author}: {reason}" if reason else author for author, reason in doubts)
-    return "; ".join(said) if doubts else find_store_reason(memory)
-
-
-def find_store_reason(memory: Memory) -> str:
-    """Why a candidate waits, as the store that wrote it answered; empty if the log does not say."""
+    """Why a memory waits: who doubts it and why, or as the store that wrote it answered; empty if the log does not say."""
+    if doubts := doubts_of(memory):
+        return "; ".join(f"{author}: {reason}" if reason else author for author, reason in doubts)
     if memory.trust not in (Trust.CANDIDATE, Trust.QUARANTINED):
         return ""
-    first = rows_about(memory, Operation.STORE).order_by("key").first()
+    rows = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.STORE)
+    first = rows.select_related("payload_row").order_by("key").first()
     return str(first.payload.get("why", "")) if first is not None else ""
-
-
-def rows_about(memory: Memory, operation: Operation) -> QuerySet[AuditEntry]:
-    """This store's log rows of an operation on the memory, with their payloads."""
-    entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=operation)
-    return entries.select_related("payload_row")

@@ -52,7 +52,8 @@ def give_feedback(
     """
     wanted = find_judged(actor, {FeedbackVerdict.USED: used, FeedbackVerdict.WRONG: wrong})
     COUNTER.flush()  # the recall may have been answered a moment ago
-    logged = [find_recall(actor, recall)] if recall else own_recalls(actor)
+    own = RecallLog.objects.filter(at__gte=timezone.now() - LOOKED_BACK, actor=actor.name).order_by("-key")
+    logged = [find_recall(actor, recall)] if recall else list(own[:LOOKED_THROUGH])
     results = [(row, {key for key, _ in unpack_hits(bytes(row.hits))}) for row in logged]
     given = []
     with transaction.atomic():
@@ -83,12 +84,6 @@ def find_judged(
                     f"{memory.id} is named as used and as wrong.", hint="Choose one.", field=verdict.value
                 )
     return list(found.values())
-
-
-def own_recalls(actor: Actor) -> list[RecallLog]:
-    """The caller's newest recalls of the last day, newest first."""
-    rows = RecallLog.objects.filter(at__gte=timezone.now() - LOOKED_BACK, actor=actor.name)
-    return list(rows.order_by("-key")[:LOOKED_THROUGH])
 
 
 def store_verdict(

@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from access.actor import Actor
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, Memory, Piece
-from memories.search.base import Vector
+from memories.search.rows import Vector
 from memories.store.for_review import link
 from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model
@@ -41,11 +41,6 @@ class FoundPair:
     score: float
     reason: str
     evidence: dict[str, str]
-
-
-def find_pairs_of(memory: Memory, *, now: datetime | None = None) -> list[FoundPair]:
-    """The pairs that find_pairs() finds for one memory."""
-    return find_pairs([memory], now=now)
 
 
 def find_pairs(memories: Sequence[Memory], *, now: datetime | None = None) -> list[FoundPair]:

@@ -111,20 +111,10 @@ def accept(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
             gettext("The instructions have changed just now."), hint=gettext("Nothing was changed.")
         )
     _, wanted = compare(proposal)
-    change_as_curator(actor, proposal, wanted)
+    details = {"proposal": str(proposal.id)}
+    update_group(actor, proposal.group.slug, GroupChange(instructions=wanted), right=CURATE, details=details)
     line = gettext("agents get the new instructions of {group} at the start of a session")
     return ChangeResult(INSTRUCTIONS, proposal.id, "", "", 1, (line.format(group=proposal.group.slug),))
-
-
-def change_as_curator(actor: Actor, proposal: Proposal, text: str) -> None:
-    """Set the instructions of a proposal's group; the log row names the proposal."""
-    update_group(
-        actor,
-        proposal.group.slug,
-        GroupChange(instructions=text),
-        right=CURATE,
-        details={"proposal": str(proposal.id)},
-    )
 
 
 def name_of(proposal: Proposal) -> str:

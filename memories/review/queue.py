@@ -307,25 +307,16 @@ def read_entries(
 
     def entry(kind: CardKind, key: int) -> DeckEntry:
         if kind.is_link:
-            return link_entry(kind, links[key], rows[ends[key].source], rows[ends[key].target])
+            link, both = links[key], (rows[ends[key].source], rows[ends[key].target])
+            newer, older = sorted(both, key=lambda row: -row.key)
+            return DeckEntry(kind, link.id, newer, link.created_at, newer.group, older)
         if kind is CardKind.PROPOSAL:
-            proposal = proposals[key]
-            return proposal_entry(proposal, rows.get(about[key]))
+            proposal, memory = proposals[key], rows.get(about[key])
+            verb = proposal_kinds()[proposal.verb]
+            name = verb.name(proposal) if verb.name is not None else ""
+            return DeckEntry(
+                kind, proposal.id, memory, proposal.created_at, proposal.group, verb=verb.label, about=name
+            )
         return DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at, rows[key].group)
 
     return tuple(entry(kind, key) for kind, key in chosen)
-
-
-def link_entry(kind: CardKind, link: Link, source: Memory, target: Memory) -> DeckEntry:
-    """A link's entry, with the newer memory first."""
-    newer, older = (source, target) if source.key > target.key else (target, source)
-    return DeckEntry(kind, link.id, newer, link.created_at, newer.group, older)
-
-
-def proposal_entry(proposal: Proposal, memory: Memory | None) -> DeckEntry:
-    """A proposal's entry."""
-    kind = proposal_kinds()[proposal.verb]
-    return DeckEntry(
-        CardKind.PROPOSAL, proposal.id, memory, proposal.created_at, proposal.group, verb=kind.label,
-        about=kind.name(proposal) if kind.name is not None else "",
-    )  # fmt: skip

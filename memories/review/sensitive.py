@@ -11,8 +11,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups.guarding import OnHold, admit, policy_of
 from guard import Family, GuardTreatment, Policy, kind_of
-from memories.draft import EditDraft, clean_reason
-from memories.draft.guarding import stored_door
+from memories.draft import EditDraft, clean_reason, stored_door
 from memories.lifecycle.edit import EditResult, edit
 from memories.lifecycle.target import find_head, require_person
 from memories.models import FindingStatus, Memory, MemoryFinding

@@ -83,6 +83,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
     open_links = Link.objects.filter(status=LinkStatus.OPEN, source__in=rows.values("key"))
     recent_recalls = RecallLog.objects.filter(at__gte=timezone.now() - timedelta(days=7))
     feedback = feedback_in(rows)
+    found_kinds = MemoryFinding.objects.filter(memory__in=live.order_by().values("key")).values_list("kind")
     status = model_status()
     return Stats(
         group=found.slug if found else "",
@@ -104,18 +105,12 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         recalls_7_days=in_visible_groups(recent_recalls, actor, found).count(),
         feedback_used=feedback.used,
         feedback_wrong=feedback.wrong,
-        findings=count_findings(live),
+        findings=dict(found_kinds.annotate(count=Sum("places")).order_by("kind")),
         use=use_of(found).as_json() if found else {},
         last_stored=totals["newest"].isoformat() if totals["newest"] else "",
         model=status.model_id,
         model_state=status.state,
     )
-
-
-def count_findings(live: QuerySet[Memory]) -> dict[str, int]:
-    """How often the guard found each kind in these memories."""
-    found = MemoryFinding.objects.filter(memory__in=live.order_by().values("key"))
-    return dict(found.values_list("kind").annotate(count=Sum("places")).order_by("kind"))
 
 
 def count_by(rows: QuerySet[Memory], column: str) -> dict[str, int]:

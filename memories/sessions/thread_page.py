@@ -25,6 +25,7 @@ from memories.recall.budget import count_tokens, counting_encoder, cut_text
 from memories.sessions.context_pack import DEFAULT_BUDGET, MAX_TOKENS
 from memories.sessions.threads import (
     ThreadCheckpoints,
+    checkpoints_of,
     fence_saved,
     state_text,
     thread_label,
@@ -192,7 +193,7 @@ def read_cursor(cursor: str) -> tuple[type[Checkpoint] | type[Memory] | None, in
 
 def read_checkpoints(group: Group, thread: Thread | None, before: int) -> RowsRead[Checkpoint]:
     """The checkpoints of the thread, or of the group itself, newest first; with `before`, those older than this key."""
-    rows = Checkpoint.objects.filter(group=group, thread=thread, held="").select_related("group", "thread")
+    rows = checkpoints_of(group).filter(thread=thread).select_related("group", "thread")
     rows = rows.filter(pk__lt=before) if before else rows
     found = list(rows.order_by("-pk")[:MAX_ROWS])
     return RowsRead(found, len(found) == MAX_ROWS)

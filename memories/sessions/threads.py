@@ -52,7 +52,7 @@ def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> lis
     return sorted(found, key=lambda each: (each.newest, each.thread), reverse=True)
 
 
-def checkpoints_of(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
+def checkpoints_of(group: Group, at: datetime | None = None) -> QuerySet[Checkpoint]:
     """The checkpoints of a group, saved by `at` if it is set."""
     rows = Checkpoint.objects.filter(group=group, held="")
     return rows.filter(created_at__lte=at) if at else rows
@@ -67,9 +67,7 @@ def list_checkpoints(
         InvalidInput: the cursor or the limit is not allowed.
         GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    rows = Checkpoint.objects.filter(group=find_group(actor, group), held="").select_related(
-        "group", "thread"
-    )
+    rows = checkpoints_of(find_group(actor, group)).select_related("group", "thread")
     if thread is not None:
         rows = rows.filter(thread__name=thread) if thread else rows.filter(thread=None)
     return page_of(rows, cursor=cursor, limit=limit)

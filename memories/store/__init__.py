@@ -5,8 +5,9 @@ the writes of one draft or of 256) → decide (pure, one draft at a time). store
 alone; what the verbs do to rows that exist is in supersede, for_review, derived and withdrawn.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from django.db import transaction
 
@@ -14,15 +15,17 @@ from access.actor import READ, WRITE, Actor
 from access.audit.collect import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
+from access.groups.guarding import TextFinding
 from memories.draft import Draft
 from memories.draft.kinds import check_ahead
+from memories.models import Memory
 from memories.queries.by_key import read_memories
-from memories.store.decide import Outcome
+from memories.store.decide import Decision, Outcome
 from memories.store.existing import find_exact
-from memories.store.neighbours import Neighbour
+from memories.store.neighbours import Neighbour, NextStep
 from memories.store.prepare import PreparedDraft, prepare_store, prepare_text
 from memories.store.rows import add_alias, record_findings
-from memories.store.write import StoreResult, insert_version, log_refusal, write_drafts
+from memories.store.write import insert_version, log_refusal, write_drafts
 from memories.types import Scope, Trust
 
 __all__ = [
@@ -38,6 +41,24 @@ __all__ = [
     "store",
     "store_prepared",
 ]
+
+
+@dataclass(frozen=True)
+class StoreResult:
+    """The result of a store: the outcome, the memory that holds the text, its neighbours, the reason in words."""
+
+    outcome: str
+    memory: Memory | None
+    why: str = ""
+    neighbours: tuple[Neighbour, ...] = ()
+    superseded: UUID | None = None
+    group: str = ""
+    group_created: bool = False
+    is_embedding_owed: bool = False
+    owed_because: str = ""  # empty: no model is available
+    removed_characters: int = 0
+    findings: tuple[TextFinding, ...] = ()
+    next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
 
 
 @one_change
@@ -61,29 +82,30 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     """Decide and write a draft from prepare_store() in one transaction, short enough to be part of another."""
     with transaction.atomic():
         resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
-        [result] = write_drafts(actor, [(resolved.group, prepared)])
-        is_unwanted = resolved.created and (
-            isinstance(result, LociError) or result.outcome == Outcome.REFUSED
-        )
+        [done] = write_drafts(actor, [(resolved.group, prepared)])
+        is_unwanted = resolved.created and (isinstance(done, LociError) or done.outcome == Outcome.REFUSED)
         transaction.set_rollback(is_unwanted)  # a refused text creates no group
     if is_unwanted:
         resolved = leave_uncreated(actor, resolved)
-    if isinstance(result, LociError):
-        raise result
+    if isinstance(done, LociError):
+        raise done
     if is_unwanted:
         log_refusal(actor, resolved.group.slug)
-    is_new = result.outcome in (Outcome.CREATED, Outcome.QUEUED)
+    is_new = done.outcome in (Outcome.CREATED, Outcome.QUEUED)
     owed_because = prepared.embedded.owed_because if is_new else ""
-    is_live = result.outcome in (Outcome.CREATED, Outcome.REINFORCED)
-    return replace(
-        result,
-        why="; ".join(filter(None, (result.why, owed_because))),
+    is_live = done.outcome in (Outcome.CREATED, Outcome.REINFORCED)
+    superseded = done.superseded.id if done.superseded is not None else None
+    return StoreResult(
+        done.outcome,
+        done.memory,
+        "; ".join(filter(None, (done.why, owed_because))),
+        superseded=superseded,
         owed_because=owed_because,
         # Left out: quarantined text, which is compared but never returned, what a write-only token may not read, and
         # what another group withdrew.
         neighbours=tuple(
             neighbour
-            for neighbour in as_written(result)
+            for neighbour in as_written(done)
             if neighbour.memory.trust != Trust.QUARANTINED and may_read_neighbour(actor, neighbour)
         ),
         group=resolved.group.slug,
@@ -93,18 +115,18 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         findings=prepared.draft.findings,
         next_steps={
             neighbour.id: neighbour.next_step
-            for neighbour in (result.neighbours if is_live else ())
-            if neighbour.id != result.superseded and actor.may(WRITE, neighbour.memory.group_id)
+            for neighbour in (done.neighbours if is_live else ())
+            if neighbour.id != superseded and actor.may(WRITE, neighbour.memory.group_id)
         },
     )
 
 
-def as_written(result: StoreResult) -> Sequence[Neighbour]:
+def as_written(done: Decision) -> Sequence[Neighbour]:
     """The neighbours as they are after the write, which changes a superseded one."""
-    if result.superseded is None:
-        return result.neighbours
-    rows = read_memories(neighbour.memory.key for neighbour in result.neighbours)
-    return [replace(each, memory=rows.get(each.memory.key, each.memory)) for each in result.neighbours]
+    if done.superseded is None:
+        return done.neighbours
+    rows = read_memories(neighbour.memory.key for neighbour in done.neighbours)
+    return [replace(each, memory=rows.get(each.memory.key, each.memory)) for each in done.neighbours]
 
 
 def may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:

@@ -23,8 +23,7 @@ from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_group_to_write, find_or_create_group, wanted_slug
 from access.groups.guarding import count_kinds
 from access.models import Group
-from memories.draft import Draft, check_draft
-from memories.draft.guarding import bulk_door, guard_draft
+from memories.draft import Draft, bulk_door, check_draft, guard_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft
 from memories.store.existing import find_sources

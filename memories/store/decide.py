@@ -1,23 +1,32 @@
 """The decision on one draft: pure, from what is stored to a list of writes."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from access.actor import CURATE, WRITE, Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.guarding import held_for_person
+from memories.draft import Draft, held_for_person
 from memories.models import Memory
 from memories.queries.versions import check_one_group, find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource
+from memories.store.for_review import link_successor
 from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
 from memories.store.rows import new_row
+from memories.store.supersede import (
+    activate_candidate,
+    point_to_successor,
+    release_source,
+    replace_memory,
+    retire_lapsed,
+)
 from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn, repeated_text
 from memories.store.withdrawn.near import UNPROBED, withdrawn_doubt
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust, Type
@@ -62,48 +71,11 @@ class Reinforce:
 
 
 @dataclass(frozen=True)
-class RetireLapsed:
-    """Retire a live row whose time is over, so that its text can be stored again."""
+class RowWrite:
+    """A write to rows that exist, by itself and after everything collected before it: `do` takes the actor and the rows."""
 
-    memory: Memory
-
-
-@dataclass(frozen=True)
-class ReleaseSource:
-    """Take the source_ref from the row that has it, for another row."""
-
-    row: Memory
-
-
-@dataclass(frozen=True)
-class PointToSuccessor:
-    """Point a retired row at its successor."""
-
-    old: Memory
-    new: Memory
-
-
-@dataclass(frozen=True)
-class Supersede:
-    """Retire a live memory in favour of another."""
-
-    old: Memory
-    new: Memory
-
-
-@dataclass(frozen=True)
-class Activate:
-    """Make a candidate count at once."""
-
-    memory: Memory
-
-
-@dataclass(frozen=True)
-class LinkSuccessor:
-    """Record that a candidate will supersede `old` once approved."""
-
-    candidate: Memory
-    old: Memory
+    do: Callable[..., object]
+    rows: tuple[Memory, ...]
 
 
 @dataclass(frozen=True)
@@ -133,10 +105,7 @@ class Log:
     event: AuditEvent
 
 
-Write = (
-    Insert | KeepWording | Reinforce | RetireLapsed | ReleaseSource | PointToSuccessor | Activate | Supersede | LinkSuccessor
-    | LinkNeighbours | AwaitProbe | Log
-)  # fmt: skip
+Write = Insert | KeepWording | Reinforce | RowWrite | LinkNeighbours | AwaitProbe | Log
 
 
 class Outcome:
@@ -196,6 +165,12 @@ class Decision:
     writes: tuple[Write, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     superseded: Memory | None = None
+
+    def with_effect(self, effects: Mapping[UUID, str]) -> "Decision":
+        """The decision as it was carried out: `why` ends with the effect on a reinforced memory, by its id, and the note."""
+        memory = self.memory if self.outcome == Outcome.REINFORCED else None
+        effect = effects.get(memory.id, "") if memory is not None else ""
+        return replace(self, why="; ".join(filter(None, (self.why, effect, self.note))), note="")
 
 
 def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
@@ -273,8 +248,8 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
     """Reinforce a memory with exactly the draft's text; it also supersedes what the draft was to replace."""
     old, reinforce = context.replaced, Reinforce(exact, earlier_start(actor, exact, context.draft))
     if exact.trust == Trust.CANDIDATE and is_current_again(actor, context):
-        supersede = (Supersede(old, exact),) if old is not None else ()
-        writes = (reinforce, *supersede, Activate(exact))
+        supersede = (RowWrite(replace_memory, (old, exact)),) if old is not None else ()
+        writes = (reinforce, *supersede, RowWrite(activate_candidate, (exact,)))
         note = "it is no longer a candidate: it counts again"
         return Decision(Outcome.REINFORCED, exact, note=note, writes=writes, superseded=old)
     if old is None and not context.draft.source_ref:
@@ -289,9 +264,10 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
     else:
         doubt = policy_doubt(actor, exact.group, exact.confidence) or replacing_doubt(actor, context)
     if doubt:
-        note, link = f"{old.id} stays: {doubt}", LinkSuccessor(exact, old)
+        note, link = f"{old.id} stays: {doubt}", RowWrite(link_successor, (exact, old))
         return Decision(Outcome.REINFORCED, exact, note=note, writes=(reinforce, link))
-    return Decision(Outcome.REINFORCED, exact, writes=(reinforce, Supersede(old, exact)), superseded=old)
+    supersede = (RowWrite(replace_memory, (old, exact)),)
+    return Decision(Outcome.REINFORCED, exact, writes=(reinforce, *supersede), superseded=old)
 
 
 def is_current_again(actor: Actor, context: WriteContext) -> bool:
@@ -314,7 +290,7 @@ def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: s
 def pass_source_on(context: WriteContext) -> tuple[Write, ...]:
     """The write that takes the source_ref from a wording kept in another memory: the source's next text gets it."""
     source = context.source
-    return (ReleaseSource(source.row),) if source is not None and source.is_merged else ()
+    return (RowWrite(release_source, (source.row,)),) if source is not None and source.is_merged else ()
 
 
 def keep_wording(
@@ -338,7 +314,7 @@ def decide_new(
     """
     old, neighbours = context.replaces, context.neighbours
     retire: tuple[Write, ...] = pass_source_on(context)
-    retire += (RetireLapsed(lapsed),) if lapsed is not None else ()
+    retire += (RowWrite(retire_lapsed, (lapsed,)),) if lapsed is not None else ()
     quarantined = held_for_person(context.draft)
     same = find_restated_neighbour(context) if not quarantined else None
     if same is not None:
@@ -361,16 +337,16 @@ def decide_new(
     has_links = after is not None or bool(targets)
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours and not quarantined else ()
     if doubt:
-        approval = (LinkSuccessor(row, target) for target in targets)
+        approval = (RowWrite(link_successor, (row, target)) for target in targets)
         # What restates a withdrawn text or is held back waits for a curator, whatever the owed comparison finds.
         after_probe = "" if quarantined or restated or held else Trust.ACTIVE.value
         probe = () if context.is_probed else (AwaitProbe(row, after_probe),)
         writes = (*retire, insert, *approval, *links, *probe)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
     retired = lapsed or ended
-    point = (PointToSuccessor(retired, row),) if retired is not None else ()
+    point = (RowWrite(point_to_successor, (retired, row)),) if retired is not None else ()
     replaced = context.replaced
-    supersede = (Supersede(replaced, row),) if replaced is not None else ()
+    supersede = (RowWrite(replace_memory, (replaced, row)),) if replaced is not None else ()
     return Decision(
         Outcome.CREATED,
         row,
@@ -412,7 +388,7 @@ def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
     for neighbour in context.neighbours:
         memory = neighbour.memory
         is_own = memory.group_id == context.group.key and memory.scope == context.draft.scope
-        is_trusted = memory.state == State.LIVE and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+        is_trusted = memory.state == State.LIVE and memory.trust in VISIBLE_TRUSTS
         if neighbour.restates and is_trusted and is_own:
             return neighbour
     return None

@@ -19,12 +19,12 @@ from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
 from memories.queries.visibility import has_begun, is_outlasting
 from memories.types import State, Trust, Type
+from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
-MOVED_AT_ONCE = 400  # sources in one query
 _OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 # Needed for the partial index of sources, which leaves out rows without one. A literal: with a bound value SQLite
 # checks each time whether the index fits, and prepares the statement again.
@@ -92,9 +92,8 @@ def find_moved_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[int, Group]:
     if not groups or not MovedSource.objects.filter(group__in=groups).exists():
         return {}
     moved: dict[SourceKey, Group] = {}
-    refs = sorted({draft.source_ref for _, draft in drafts if draft.source_ref})
-    for at in range(0, len(refs), MOVED_AT_ONCE):
-        rows = MovedSource.objects.filter(group__in=groups, source_ref__in=refs[at : at + MOVED_AT_ONCE])
+    for refs in batches(sorted({draft.source_ref for _, draft in drafts if draft.source_ref})):
+        rows = MovedSource.objects.filter(group__in=groups, source_ref__in=refs)
         moved |= {(row.group_id, row.source, row.source_ref): row.to for row in rows.select_related("to")}
     found = {
         place: to
@@ -168,24 +167,11 @@ def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSour
 
 
 @dataclass(frozen=True)
-class ExistingText:
-    """The memories with exactly this text: the live one, and the oldest superseded one.
-
-    `outlasting` is superseded by a memory dated ahead and counts until then; `dressed` is live with the same letters and
-    digits in other dress.
-    """
-
-    live: Memory | None = None
-    former: Memory | None = None
-    outlasting: Memory | None = None
-    dressed: Memory | None = None
-
-
-@dataclass(frozen=True)
 class ExistingTexts:
-    """ExistingText for many texts, by their keys; without events. `live` includes outlasting memories.
+    """The memories with exactly some texts, by the texts' keys; without events.
 
-    `dressed` has the live ones by their fold's hash instead of the content's.
+    `live` are live, or superseded by a memory dated ahead and count until then; `former` are the oldest superseded ones;
+    `dressed` are the oldest live ones with the same letters and digits, by the hash of their fold.
     """
 
     live: dict[TextKey, Memory] = field(default_factory=dict)
@@ -193,33 +179,17 @@ class ExistingTexts:
     former: dict[FormerKey, Memory] = field(default_factory=dict)
 
 
-def find_same_text(group: int, draft: Draft) -> ExistingText:
-    """The memories of the group with the draft's text, which is not an event; one query."""
-    alike = _SAME_TEXT.rows(fold_start(draft.fold_hash), group, draft.type)
-    rows = [row for row in alike if row.content_hash == draft.hash]
-    live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
-    former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
-    now = timezone.now()
-    outlasting = [row for row in former if row.scope == draft.scope and is_outlasting(row, now)]
-    oldest = min(former, key=by_key, default=None)
-    dressed = (
-        row
-        for row in alike
-        if row.state == State.LIVE and row.scope == draft.scope and row.fold_hash == draft.fold_hash
-    )
-    return ExistingText(
-        next(iter(live), None), oldest, next(iter(outlasting), None), min(dressed, key=by_key, default=None)
-    )
-
-
 def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
-    """The memories with the text of one of the drafts, as find_same_text() finds one's; at most two queries."""
-    facts = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
-    groups = {group for group, _ in drafts}
-    alike = read_rows(_by_fold, sorted({fold_start(draft.fold_hash) for draft in facts}))
-    rows = sorted(
-        read_rows(_by_key, [key for key, group in alike if group in groups]), key=by_key, reverse=True
-    )
+    """The memories with the text of one of the drafts (with group keys); at most two queries, one for a single draft."""
+    facts = [(group, draft) for group, draft in drafts if draft.type != Type.EPISODIC]
+    if len(facts) == 1:
+        [(group, draft)] = facts
+        found = _SAME_TEXT.rows(fold_start(draft.fold_hash), group, draft.type)
+    else:
+        groups = {group for group, _ in facts}
+        alike = read_rows(_by_fold, sorted({fold_start(draft.fold_hash) for _, draft in facts}))
+        found = read_rows(_by_key, [key for key, group in alike if group in groups])
+    rows = sorted(found, key=by_key, reverse=True)  # the oldest is last, and stays
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     now = timezone.now()
@@ -323,10 +293,8 @@ def by_key(memory: Memory) -> int:
 
 def find_exact(group: int, draft: Draft) -> Memory | None:
     """The live memory with exactly the draft's text; for an event, the one at the same time or place."""
-    if draft.type != Type.EPISODIC:
-        return find_same_text(group, draft).live
-    twins = find_event_twins([(group, draft)]).get((group, draft.scope, draft.type, draft.hash), [])
-    return newest_twin(draft, twins)
+    found = Existing([(group, draft)], {}).exact(group, draft)
+    return found if found is not None and found.state == State.LIVE else None
 
 
 def newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
@@ -340,16 +308,8 @@ class Existing:
 
     def __init__(self, drafts: Sequence[tuple[int, Draft]], sources: dict[SourceKey, StoredSource]) -> None:
         self._sources = sources
-        if len(drafts) == 1 and drafts[0][1].type != Type.EPISODIC:  # one query instead of two
-            [(group, draft)] = drafts
-            same = find_same_text(group, draft)
-            counting = same.live or same.outlasting
-            self._live = {text_key(counting): counting} if counting else {}
-            self._former = {(group, draft.type, draft.hash): same.former} if same.former else {}
-            self._dressed = {dress_key(same.dressed): same.dressed} if same.dressed else {}
-        else:
-            texts = find_texts(drafts)
-            self._live, self._former, self._dressed = texts.live, texts.former, texts.dressed
+        texts = find_texts(drafts)
+        self._live, self._former, self._dressed = texts.live, texts.former, texts.dressed
         self._events = find_event_twins(drafts)
         self._successors: dict[int, Memory] = {}
 

@@ -6,7 +6,7 @@ from typing import Final
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from access.actor import CURATE, Actor
+from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.models import Doubt, DoubtStatus, Link, LinkKind, LinkStatus, Memory
@@ -51,7 +51,9 @@ def link(
     return found
 
 
-def link_successor(actor: Actor, candidate: Memory, old: Memory, *, operation: Operation) -> None:
+def link_successor(
+    actor: Actor, candidate: Memory, old: Memory, *, operation: Operation = Operation.SUPERSEDE
+) -> None:
     """Record that a candidate will replace `old` once approved, by this operation (supersede or edit).
 
     An existing conflict link between the two takes this meaning and is reopened. Raises Conflict if as many of this
@@ -156,5 +158,5 @@ def settle_doubts(actor: Actor, memory: Memory, how: str, *, only: Q | None = No
 
 def settle_replaced(actor: Actor, old: Memory) -> None:
     """Settle the doubt about a text that an edit replaces; an agent's edit decides nothing."""
-    if actor.is_person and actor.may(CURATE, old.group_id):
+    if actor.decides(old.group_id):
         settle_doubts(actor, old, Operation.EDIT)

@@ -19,10 +19,12 @@ from memories.language.contradictions import ConflictKind, Contradiction, find_c
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
 from memories.models import LinkKind, Memory, Piece
 from memories.queries.by_key import read_memories
-from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
-from memories.search.base import Vector, search_index
+from memories.queries.versions import has_lapsed
+from memories.search.base import search_index
+from memories.search.rows import Vector
 from memories.store.pieces import as_vector
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
+from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
 PROBE_LIMIT = 16
@@ -217,8 +219,7 @@ def neighbours_since(
 def read_pieces(keys: Sequence[int], model: str) -> Iterator[Piece]:
     """The embedded pieces of memories, by the memories' keys; vectors of other models are left out."""
     # Selected by keys, not by a join: with a join SQLite reads all pieces of the model.
-    for at in range(0, len(keys), KEYS_AT_ONCE):
-        some = keys[at : at + KEYS_AT_ONCE]
+    for some in batches(keys):
         yield from Piece.objects.filter(memory__in=some, embedding__isnull=False, model=model)
 
 

@@ -17,9 +17,9 @@ from access.models import Group
 from memories.language.cleaning import first_words
 from memories.language.dress.markup import Quotes
 from memories.store.threads import NEIGHBOUR_WORDS
+from storage.bulk import AT_ONCE, batches
 
 CHUNK_BYTES = 1024**2  # of a file, searched at once
-ROWS_AT_ONCE: Final = 500
 MAX_ENCODED: Final = 3  # levels of JSON in JSON that are searched for in files: each adds byte strings
 MAX_NAMED: Final = 5  # rows named in a line
 LEFT, BLANKED, DELETED = "left", "blanked", "deleted"  # what a purge does with the rows that quote a text
@@ -100,7 +100,7 @@ class TextPlace:
         found = self.looks_for(doomed).rows(rows, *self.columns)
         own = {
             pk
-            for some in batches_of([row[0] for row in found])
+            for some in batches(row[0] for row in found)
             for rows in self._own_rows(doomed)
             for pk in rows.filter(pk__in=some).values_list("pk", flat=True)
         }
@@ -116,16 +116,15 @@ class TextPlace:
 
     def _own_rows(self, doomed: PurgedTexts) -> Iterator[QuerySet[Any]]:
         """The rows that go with the memories, for a batch of these at a time."""
-        at = range(0, len(doomed.keys) if self.own is not None else 0, ROWS_AT_ONCE)
+        at = range(0, len(doomed.keys) if self.own is not None else 0, AT_ONCE)
         parts = (
-            replace(doomed, keys=doomed.keys[n : n + ROWS_AT_ONCE], ids=doomed.ids[n : n + ROWS_AT_ONCE])
-            for n in at
+            replace(doomed, keys=doomed.keys[n : n + AT_ONCE], ids=doomed.ids[n : n + AT_ONCE]) for n in at
         )
         return (self.rows(doomed).filter(self.own(part)) for part in parts if self.own is not None)
 
     def _delete(self, found: Sequence[tuple[Any, ...]]) -> int:
-        batches = batches_of([row[0] for row in found])
-        return sum(self.model._base_manager.filter(pk__in=some).delete()[0] for some in batches)
+        parts = batches(row[0] for row in found)
+        return sum(self.model._base_manager.filter(pk__in=some).delete()[0] for some in parts)
 
     def _blank(self, doomed: PurgedTexts, found: Sequence[tuple[Any, ...]]) -> int:
         quotes = self.looks_for(doomed)
@@ -145,7 +144,7 @@ class TextPlace:
         if self.group and not actor.all_groups:
             entered = Group.objects.filter(key__in=actor.roles).values("id")
             mine = self.model._base_manager.filter(**{f"{self.group}__in": entered})
-            parts = (mine.filter(pk__in=some).values_list("pk", flat=True) for some in batches_of(found))
+            parts = (mine.filter(pk__in=some).values_list("pk", flat=True) for some in batches(found))
             readable = [pk for part in parts for pk in part]
         if readable:
             shown = self.model._base_manager.filter(pk__in=sorted(readable)[:MAX_NAMED]).order_by("pk")
@@ -248,11 +247,6 @@ def clear_outside_copies(doomed: PurgedTexts, notes: dict[str, str]) -> ClearedC
         tuple(dict.fromkeys(line for one, still in found for line in (*one.remains, *still))),
         "".join(one.scan for one, _ in found),
     )
-
-
-def batches_of(keys: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """The keys in batches, since a database limits the number of parameters."""
-    return (keys[at : at + ROWS_AT_ONCE] for at in range(0, len(keys), ROWS_AT_ONCE))
 
 
 def encodings_of(text: str) -> set[str]:

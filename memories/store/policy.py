@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NoReturn
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
@@ -19,8 +19,8 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
-from memories.queries.versions import name_group
-from memories.types import Trust
+from memories.queries.versions import name_group, versions_of
+from memories.types import VISIBLE_TRUSTS, Trust
 
 
 class Treatment(StrEnum):
@@ -101,8 +101,6 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
 }
 # Changes that put another text over a memory.
 _OVER: Final = frozenset({Change.SUPERSEDE, Change.EDIT, Change.RESTORE_VERSION})
-# A policy holds back changes of memories that recall returns; a candidate that nobody has approved may be withdrawn.
-COUNTED: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,8 @@ def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: fl
     if rule.plain is not NOW:
         return Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
     why = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
-    if not why or rule.held is NOW or memory.trust not in COUNTED:
+    # Of memories that recall returns: a candidate that nobody has approved may be withdrawn.
+    if not why or rule.held is NOW or memory.trust not in VISIBLE_TRUSTS:
         return Verdict(NOW)
     # A curator's edit of a disputed memory decides about it.
     return Verdict(NOW) if kind is ActorKind.CURATOR and doubts_of(memory) else Verdict(rule.held, why)
@@ -179,18 +178,23 @@ def own_protection(memory: Memory) -> str:
 
 def was_pinned_by_person(memory: Memory) -> bool:
     """True if a person pinned a memory, or if the log does not tell."""
-    last = log_of_chain(memory, Operation.PIN, Operation.UNPIN).first()
-    by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
-    return not (by_agent and last is not None and last.operation == Operation.PIN)
-
-
-def log_of_chain(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:
-    """The rows of this store's log about any version of a memory, newest first."""
-    chain = Memory.objects.filter(Q(root=memory.root_key) | Q(key=memory.root_key)).values_list(
-        "id", flat=True
+    ids = [version.id for version in versions_of(memory)]
+    pins = AuditEntry.objects.filter(
+        origin=audit.OWN, memory_id__in=ids, operation__in=[Operation.PIN, Operation.UNPIN]
     )
-    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=list(chain), operation__in=operations)
-    return rows.order_by("-key")
+    last = pins.order_by("-key").first()
+    return last is None or last.operation != Operation.PIN or not is_by_agent(last)
+
+
+def is_by_agent(entry: AuditEntry) -> bool:
+    """True if an agent or a job made a row of the log, not a person."""
+    return entry.token is not None or entry.via in (Via.MCP, Via.JOB)
+
+
+def log_of(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:
+    """The rows of this store's log about this version of a memory, newest first, with their payloads."""
+    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory.id, operation__in=operations)
+    return rows.select_related("payload_row").order_by("-key")
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:

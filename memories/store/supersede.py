@@ -14,18 +14,16 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.audit_search import payload_changes
 from access.errors import Conflict
-from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.conflicts import read_plan
-from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.queries.visibility import has_begun
 from memories.store.derived import withdraw_replaced
 from memories.store.for_review import settle_doubts
-from memories.store.policy import protection
-from memories.store.threads import refresh_around
+from memories.store.policy import log_of, protection
+from memories.store.rows import change_row
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
 END_FIELDS: Final = ("valid_to", "valid_to_known_at")
@@ -44,25 +42,9 @@ def replace_memory(
         Conflict: `old` was changed meanwhile.
     """
     now = timezone.now()
-    before = snapshot(old)
-    changed = Memory.objects.filter(pk=old.pk, state=State.LIVE).update(
-        state=State.SUPERSEDED,
-        superseded_by=new,
-        state_changed_at=now,
-        updated_at=now,
-        **({"retired_at": now} if operation == Operation.EDIT else valid_time_end(old, new, now)),
-    )
-    if changed != 1:
-        raise changed_meanwhile(old)
-    old.refresh_from_db()
-    refresh_around([old])
-    audit.append(
-        actor,
-        Operation.SUPERSEDE,
-        memory_id=old.id,
-        group=old.group.id,
-        payload={"before": before, "after": snapshot(old), "by": str(new.id)},
-    )
+    end = {"retired_at": now} if operation == Operation.EDIT else valid_time_end(old, new, now)
+    values = {"state": State.SUPERSEDED, "superseded_by": new} | end
+    change_row(actor, Operation.SUPERSEDE, old, values, seen={"state": State.LIVE}, by=str(new.id))
     settle_doubts(actor, old, operation)
     bring_plan_forward(actor, old, new, now)
     withdraw_replaced(actor, old)
@@ -95,12 +77,8 @@ def move_ends(
         superseded_by=plan, state=State.SUPERSEDED, retired_at=None, valid_to=end or plan.valid_from
     )
     for row in replaced.exclude(type=Type.EPISODIC).select_related("group"):
-        before = snapshot(row)
-        row.valid_to = max(filter(None, [start, row.valid_from]))
-        row.valid_to_known_at = row.updated_at = now
-        row.save(update_fields=["valid_to", "valid_to_known_at", "updated_at"])
-        payload = {"changes": changes(before, snapshot(row))}
-        audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
+        ended = max(filter(None, [start, row.valid_from]))
+        change_row(actor, Operation.SUPERSEDE, row, {"valid_to": ended, "valid_to_known_at": now})
 
 
 def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
@@ -108,28 +86,14 @@ def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
 
     It is expired if `expires_at` has passed, else superseded.
     """
-    now, before = timezone.now(), snapshot(lapsed)
-    has_expired = lapsed.expires_at is not None and lapsed.expires_at <= now
-    lapsed.state = State.EXPIRED if has_expired else State.SUPERSEDED
-    lapsed.state_changed_at = lapsed.updated_at = now
-    lapsed.save(update_fields=["state", "state_changed_at", "updated_at"])
-    refresh_around([lapsed])
-    audit.append(
-        actor,
-        Operation.SUPERSEDE,
-        memory_id=lapsed.id,
-        group=lapsed.group.id,
-        payload={"before": before, "after": snapshot(lapsed)},
-    )
+    has_expired = lapsed.expires_at is not None and lapsed.expires_at <= timezone.now()
+    values = {"state": State.EXPIRED if has_expired else State.SUPERSEDED}
+    change_row(actor, Operation.SUPERSEDE, lapsed, values)
 
 
 def release_source(actor: Actor, row: Memory) -> None:
     """Take the source_ref from a row, and log it."""
-    before = snapshot(row)
-    row.source_ref, row.updated_at = "", timezone.now()
-    row.save(update_fields=["source_ref", "updated_at"])
-    payload = {"changes": changes(before, snapshot(row))}
-    audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
+    change_row(actor, Operation.SUPERSEDE, row, {"source_ref": ""})
 
 
 def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
@@ -169,23 +133,12 @@ def is_another_live(memory: Memory, other: Memory) -> bool:
     return other.state == State.LIVE and other.key != memory.key
 
 
-def changed_meanwhile(memory: Memory) -> Conflict:
-    """The error of a failed compare-and-set."""
-    return Conflict(
-        f"{memory.id} was changed by another actor just now.", hint="Look at it again and repeat."
-    )
-
-
 def activate_candidate(actor: Actor, candidate: Memory) -> None:
     """Make a candidate active. Conflicts with live memories that it was written to replace stay open: nobody approved it."""
-    now, before = timezone.now(), snapshot(candidate)
-    activated = Memory.objects.filter(pk=candidate.pk, state=State.LIVE, trust=Trust.CANDIDATE)
-    if activated.update(trust=Trust.ACTIVE, updated_at=now) != 1:
-        raise changed_meanwhile(candidate)
-    candidate.refresh_from_db()
-    settle_on_approval(actor, candidate, now, is_done=True)
-    payload = {"changes": changes(before, snapshot(candidate)), "reason": "it was stored again"}
-    audit.append(actor, Operation.TRUST, memory_id=candidate.id, group=candidate.group.id, payload=payload)
+    seen = {"state": State.LIVE, "trust": Trust.CANDIDATE}
+    because = "it was stored again"
+    change_row(actor, Operation.TRUST, candidate, {"trust": Trust.ACTIVE}, seen=seen, reason=because)
+    settle_on_approval(actor, candidate, timezone.now(), is_done=True)
 
 
 def is_withdrawn(state: str, trust: str) -> bool:
@@ -208,11 +161,11 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
     )
     for row in replaces:
         if row not in revived:
-            change_row(actor, row, {"valid_to": now}, plan, now)
+            change_row(actor, Operation.SUPERSEDE, row, {"valid_to": now}, plan=str(plan.id))
     for row in revived:
         # Only what is live decays, so it does not pay for the time until now.
         values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | former_end(row)
-        change_row(actor, row, values, plan, now)
+        change_row(actor, Operation.SUPERSEDE, row, values, plan=str(plan.id))
         if not has_begun(row, now) and row.valid_from is not None:  # a plan itself: its day counts again
             move_ends(actor, row, row.valid_from, now, end=plan.valid_from)
     return revived
@@ -233,7 +186,7 @@ def put_plan_back(actor: Actor, plan: Memory) -> tuple[Memory, ...]:
                 hint="Nothing was changed. Ask a curator of the group.",
             )
         values = {"state": State.SUPERSEDED, "superseded_by": plan} | valid_time_end(row, plan, now)
-        change_row(actor, row, values, plan, now, by=str(plan.id))
+        change_row(actor, Operation.SUPERSEDE, row, values, plan=str(plan.id), by=str(plan.id))
         bring_plan_forward(actor, row, plan, now)
     return rows
 
@@ -242,11 +195,7 @@ def rows_called_off(plan: Memory) -> tuple[Memory, ...]:
     """What counts on because the plan was withdrawn, as far as it is still live."""
     if not is_withdrawn_now(plan):
         return ()
-    entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=plan.id).select_related("payload_row")
-    withdrawn = entries.filter(
-        operation__in=[Operation.RETRACT, Operation.FORGET, Operation.TRUST, Operation.RUN]
-    )
-    for entry in withdrawn.order_by("-key"):
+    for entry in log_of(plan, Operation.RETRACT, Operation.FORGET, Operation.TRUST, Operation.RUN):
         ids = entry.payload.get(CALLED_OFF)
         if ids is not None:
             rows = Memory.objects.select_related("group", "thread").filter(id__in=[UUID(id_) for id_ in ids])
@@ -262,10 +211,9 @@ def standing_instead(memory: Memory) -> Memory | None:
 
 def was_called_off_after(memory: Memory, moment: datetime) -> bool:
     """True if a plan to replace the memory was withdrawn after this moment."""
-    entries = AuditEntry.objects.filter(
-        origin=audit.OWN, memory_id=memory.id, operation=Operation.SUPERSEDE, at__gte=moment
+    return any(
+        "plan" in entry.payload for entry in log_of(memory, Operation.SUPERSEDE).filter(at__gte=moment)
     )
-    return any("plan" in entry.payload for entry in entries.select_related("payload_row"))
 
 
 def follow_withdrawal(actor: Actor, memory: Memory) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -282,23 +230,10 @@ def is_withdrawn_now(memory: Memory) -> bool:
 
 def former_end(row: Memory) -> dict[str, Any]:
     """The end of a memory's valid time before a plan was to replace it; none if the log does not tell."""
-    entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=row.id, operation=Operation.SUPERSEDE)
-    for entry in entries.select_related("payload_row").order_by("-key"):
+    for entry in log_of(row, Operation.SUPERSEDE):
         payload = entry.payload
         if "by" not in payload:
             continue
         changed = payload_changes(payload)
         return values_from_json({name: changed[name][0] for name in END_FIELDS if name in changed})
     return dict.fromkeys(END_FIELDS)
-
-
-def change_row(
-    actor: Actor, row: Memory, values: dict[str, Any], plan: Memory, now: datetime, **details: Any
-) -> None:
-    """Set these fields of what a plan replaces, and log it."""
-    before = snapshot(row)
-    Memory.objects.filter(pk=row.pk).update(**values, state_changed_at=now, updated_at=now)
-    row.refresh_from_db()
-    refresh_around([row])
-    payload = {"changes": changes(before, snapshot(row)), "plan": str(plan.id)} | details
-    audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)

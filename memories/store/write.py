@@ -4,8 +4,8 @@ Rows, pieces, reinforcements and log rows are collected and written together. Wr
 replacement, a link) are carried out singly, after everything collected before them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,46 +18,34 @@ from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import LociError
-from access.groups.guarding import TextFinding, count_kinds
+from access.groups.guarding import count_kinds
 from access.groups.locks import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.default_scope import default_scope, rule_of
+from memories.draft import Draft, default_scope, rule_of
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.decide import (
-    Activate,
     AwaitProbe,
     Decision,
     Insert,
     KeepWording,
     LinkNeighbours,
-    LinkSuccessor,
     Log,
     Outcome,
-    PointToSuccessor,
     Reinforce,
-    ReleaseSource,
-    RetireLapsed,
-    Supersede,
+    RowWrite,
     Write,
     WriteContext,
     decide_draft,
 )
 from memories.store.existing import Existing, StoredSource, find_sources
-from memories.store.for_review import link_neighbours, link_successor
-from memories.store.neighbours import ComparedText, Neighbour, NextStep, compare_all
+from memories.store.for_review import link_neighbours
+from memories.store.neighbours import ComparedText, Neighbour, compare_all
 from memories.store.pieces import insert_pieces, one_index_state, read_index_state
 from memories.store.prepare import PreparedDraft
 from memories.store.rows import add_names, new_row, record_findings, reinforce, set_previous_version
-from memories.store.supersede import (
-    activate_candidate,
-    point_to_successor,
-    release_source,
-    replace_memory,
-    retire_lapsed,
-)
+from memories.store.supersede import replace_memory, retire_lapsed
 from memories.store.threads import (
     append_to_threads,
     context_of,
@@ -74,28 +62,8 @@ from storage.bulk import ManyInsert
 MEMORIES = ManyInsert(Memory)
 
 
-@dataclass(frozen=True)
-class StoreResult:
-    """The result of a store: the outcome, the memory that holds the text, its neighbours, the reason in words."""
-
-    outcome: str
-    memory: Memory | None
-    why: str = ""
-    neighbours: tuple[Neighbour, ...] = ()
-    superseded: UUID | None = None
-    group: str = ""
-    group_created: bool = False
-    is_embedding_owed: bool = False
-    owed_because: str = ""  # empty: no model is available
-    removed_characters: int = 0
-    findings: tuple[TextFinding, ...] = ()
-    next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
-
-
-def write_drafts(
-    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]
-) -> list[StoreResult | LociError]:
-    """Decide and write drafts in order, inside the caller's transaction; a result or an error for each.
+def write_drafts(actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]) -> list[Decision | LociError]:
+    """Decide and write drafts in order, inside the caller's transaction; the decision on each, or an error.
 
     The one write path of stores and imports: look up what is stored, then decide each draft and hand its writes to the
     executor.
@@ -120,25 +88,8 @@ def write_drafts(
             if decision.memory is not None and decision.superseded is not None:
                 existing.note_superseded(decision.superseded, decision.memory)
         executor.flush()
-    return [_result(decision, executor) for decision in decisions]
-
-
-def _result(decision: Decision | LociError, executor: "Executor") -> StoreResult | LociError:
-    if isinstance(decision, LociError):
-        return decision
-    memory = decision.memory
-    reinforced = (
-        executor.reinforcements.get(memory.id, "")
-        if memory and decision.outcome == Outcome.REINFORCED
-        else ""
-    )
-    return StoreResult(
-        decision.outcome,
-        memory,
-        "; ".join(filter(None, (decision.why, reinforced, decision.note))),
-        neighbours=decision.neighbours,
-        superseded=decision.superseded.id if decision.superseded is not None else None,
-    )
+    effects = executor.reinforcements
+    return [each if isinstance(each, LociError) else each.with_effect(effects) for each in decisions]
 
 
 def log_refusal(actor: Actor, slug: str) -> None:
@@ -262,11 +213,8 @@ def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbou
 def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
     """The texts of the live memories that writes add, and of those that they retire."""
     gained = [each.row for each in writes if isinstance(each, Insert) and each.row.state == State.LIVE]
-    lost = [
-        each.old if isinstance(each, Supersede) else each.memory
-        for each in writes
-        if isinstance(each, Supersede | RetireLapsed)
-    ]
+    retiring = (replace_memory, retire_lapsed)
+    lost = [each.rows[0] for each in writes if isinstance(each, RowWrite) and each.do in retiring]
     return [row.content for row in gained], [row.content for row in lost]
 
 
@@ -311,18 +259,8 @@ class Executor:
                 self._events.append(stored_events([write])[0])
             case KeepWording():
                 self._wordings.append(write)
-            case RetireLapsed():
-                retire_lapsed(self._actor, write.memory)
-            case ReleaseSource():
-                release_source(self._actor, write.row)
-            case PointToSuccessor():
-                point_to_successor(self._actor, write.old, write.new)
-            case Activate():
-                activate_candidate(self._actor, write.memory)
-            case Supersede():
-                replace_memory(self._actor, write.old, write.new)
-            case LinkSuccessor():
-                link_successor(self._actor, write.candidate, write.old, operation=Operation.SUPERSEDE)
+            case RowWrite():
+                write.do(self._actor, *write.rows)
             case LinkNeighbours():
                 link_neighbours(self._actor, write.memory, write.neighbours, has_links=write.has_links)
             case AwaitProbe():

@@ -4,21 +4,17 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words, join_list
-from access.admin.form_errors import show_error
-from access.admin.page import LociAdmin
 from access.errors import LociError
 from sources.admin import artifacts, watching  # noqa: F401 - register their pages
-from sources.admin.forms import UploadForm
+from sources.admin.forms import FileAdmin, UploadForm
 from sources.models import Upload, UploadState
 from sources.uploads import (
     TO_DO,
@@ -26,7 +22,6 @@ from sources.uploads import (
     begin_undo,
     discard_upload,
     find_upload,
-    may_import,
     own_uploads,
     receive_upload,
 )
@@ -53,11 +48,20 @@ ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo
 
 
 @admin.register(Upload)
-class UploadAdmin(LociAdmin):
+class UploadAdmin(FileAdmin):
     """The user's imports, and the form for a new one."""
 
     list_name = gettext_lazy("Imports")
     add_label = gettext_lazy("Import a file")
+    file_form = UploadForm
+    add_title = gettext_lazy("Import memories")
+    add_note = gettext_lazy(
+        "You first see which lines would be stored and which skipped. Nothing is written until you confirm."
+    )
+    add_button = gettext_lazy("Check the file")
+    refused = gettext_lazy(
+        "You may not import: you need the role contributor in a group. Ask an admin of one."
+    )
     list_display = ("name", "standing", "counted", "not_taken", "size_said", "created_at")
     list_display_links = ("name",)
     list_filter = ("state",)
@@ -70,32 +74,12 @@ class UploadAdmin(LociAdmin):
         """The actor's own uploads."""
         return own_uploads(actor)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """True for users who may write in any group."""
-        return may_import(actor_of(request))
-
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Receive a file, then show what would be imported."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied(
-                gettext("You may not import: you need the role contributor in a group. Ask an admin of one.")
-            )
-        actor = actor_of(request)
-        form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
-        if form.is_valid():
-            try:
-                upload = receive_upload(actor, form.sent(), form.rules(), file_format=form.file_format())
-                return HttpResponseRedirect(self.url("change", upload.id))
-            except LociError as refusal:
-                show_error(form, refusal)
-        context = {
-            **self._place(),
-            "title": gettext("Import memories"),
-            "form": form,
-            "back": self._memories(),
-        }
-        status = 422 if form.errors else 200
-        return self.render(request, "admin/sources/upload/add.html", context, status=status)
+    def receive(self, request: HttpRequest, form: UploadForm) -> str:
+        """Check the file, then show what would be imported."""
+        upload = receive_upload(
+            actor_of(request), form.sent(), form.rules(), file_format=form.cleaned_data["format"]
+        )
+        return self.url("change", upload.id)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -124,7 +108,6 @@ class UploadAdmin(LociAdmin):
     def _page_context(self, upload: Upload) -> dict[str, Any]:
         taken = sum(count for _, count in upload.report)
         return {
-            **self._place(),
             "title": gettext("Import of {name}").format(name=upload.name),
             "upload": upload,
             "heading": HEADINGS[UploadState(upload.state)],
@@ -136,15 +119,8 @@ class UploadAdmin(LociAdmin):
             "taken": taken,
             "more_faults": upload.fault_count - len(upload.faults),
             "add_url": self.url("add"),
-            "memories_url": self._memories(),
+            "memories_url": reverse(f"{self.admin_site.name}:memories_memory_changelist"),
         }
-
-    def _place(self) -> dict[str, str]:
-        """The page heading's list name and address."""
-        return {"list_name": gettext("Imports"), "list_url": self.url("changelist")}
-
-    def _memories(self) -> str:
-        return reverse(f"{self.admin_site.name}:memories_memory_changelist")
 
     @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def standing(self, upload: Upload) -> str:
@@ -160,8 +136,3 @@ class UploadAdmin(LociAdmin):
     def not_taken(self, upload: Upload) -> str | None:
         """Number of rejected lines."""
         return f"{upload.fault_count:,}" if upload.fault_count else None
-
-    @column(gettext_lazy("size"), ordering="size")
-    def size_said(self, upload: Upload) -> str:
-        """The file's size."""
-        return filesizeformat(upload.size)

@@ -5,11 +5,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -17,17 +15,14 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from access.actor import CURATE, WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, join_list
-from access.admin.form_errors import show_error
-from access.admin.page import LociAdmin
 from access.errors import LociError
-from access.groups import entered_groups
 from memories.admin.filters import GroupFilter
+from sources.admin.forms import FileAdmin, writable_groups
 from sources.artifacts.ingest import IngestReport, ingest_content
 from sources.artifacts.reading.sent import read_sent
 from sources.artifacts.render import visible_text
 from sources.artifacts.upkeep import hold_chunk, in_readable_groups, release_chunk, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
-from sources.uploads import may_import
 
 SHOWN_CHUNKS = 500
 STATE_LABELS = {"live": "success", "retired": "warning"}
@@ -54,8 +49,7 @@ class ArtifactForm(forms.Form):
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
-        self.fields["group"].choices = [(slug, slug) for slug in groups]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [(slug, slug) for slug in writable_groups(actor)]  # type: ignore[attr-defined]
 
     def ingest(self, actor: Actor) -> IngestReport:
         """Store the file."""
@@ -84,11 +78,17 @@ class HeldChunksFilter(admin.SimpleListFilter):
 
 
 @admin.register(Artifact)
-class ArtifactAdmin(LociAdmin):
+class ArtifactAdmin(FileAdmin):
     """The files of the groups that the caller may read."""
 
     list_name = gettext_lazy("Files")
-    add_label = gettext_lazy("Send a file")
+    add_label = add_title = gettext_lazy("Send a file")
+    file_form = ArtifactForm
+    add_note = gettext_lazy(
+        "The file becomes evidence, not memories: recall finds it only when asked for files. Secrets are masked."
+    )
+    add_button = gettext_lazy("Send the file")
+    refused = gettext_lazy("You may not write in any group. Ask an admin of one.")
     list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
     list_display_links = ("path",)
     list_select_related = ("group",)
@@ -108,32 +108,10 @@ class ArtifactAdmin(LociAdmin):
         shown: QuerySet[Any] = rows.filter(in_readable_groups(actor)).annotate(proof_count=Subquery(counts))
         return shown
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """True for users who may write in any group."""
-        return may_import(actor_of(request))
-
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Receive a file and report what was stored."""
-        actor = actor_of(request)
-        if not self.has_add_permission(request):
-            raise PermissionDenied(gettext("You may not write in any group. Ask an admin of one."))
-        form = ArtifactForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
-        if form.is_valid():
-            try:
-                report = form.ingest(actor)
-            except LociError as refusal:
-                show_error(form, refusal)
-            else:
-                messages.success(request, report.as_text())
-                return HttpResponseRedirect(self.url("changelist"))
-        context = {
-            **self._place(),
-            "title": gettext("Send a file"),
-            "form": form,
-            "back": self.url("changelist"),
-        }
-        status = 422 if form.errors else 200
-        return self.render(request, "admin/sources/artifact/add.html", context, status=status)
+    def receive(self, request: HttpRequest, form: ArtifactForm) -> str:
+        """Store the file and report what was stored."""
+        messages.success(request, form.ingest(actor_of(request)).as_text())
+        return self.url("changelist")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -155,7 +133,7 @@ class ArtifactAdmin(LociAdmin):
                 gettext("'{path}' is deleted, with {count} chunks.").format(path=row.path, count=count),
             )
             return HttpResponseRedirect(self.url("changelist"))
-        context = {**self._place(), "title": row.path, "artifact": row, **_chunk_context(actor, row)}
+        context = {"title": row.path, "artifact": row, **_chunk_context(actor, row)}
         context["may_remove"] = actor.may(WRITE, row.group_id)
         return self.render(request, "admin/sources/artifact/page.html", context)
 
@@ -176,9 +154,6 @@ class ArtifactAdmin(LociAdmin):
             messages.success(request, done.format(locator=chunk.locator))
         return HttpResponseRedirect(self.url("change", row.id))
 
-    def _place(self) -> dict[str, str]:
-        return {"list_name": gettext("Files"), "list_url": self.url("changelist")}
-
     @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def standing(self, row: Artifact) -> str:
         """The state of the file."""
@@ -188,11 +163,6 @@ class ArtifactAdmin(LociAdmin):
     def proved(self, row: Artifact) -> int | None:
         """The number of memories that the file's chunks prove."""
         return getattr(row, "proof_count", None) or None
-
-    @column(gettext_lazy("size"), ordering="size")
-    def size_said(self, row: Artifact) -> str:
-        """The file's size."""
-        return filesizeformat(row.size)
 
 
 def _chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:

@@ -1,21 +1,77 @@
-"""The upload form: a file, and the rules for its lines."""
+"""What the pages that take a file have in common, and the form of an import: a file, and the rules for its lines."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
 from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import WRITE, Actor
-from access.admin.columns import in_words, join_clauses
+from access.admin.caller import actor_of
+from access.admin.columns import Label, column, in_words, join_clauses
+from access.admin.form_errors import show_error
+from access.admin.page import LociAdmin
+from access.errors import LociError
 from access.groups import entered_groups
 from memories.types import Scope, Type
 from sources.importing import ENDINGS, IMPORTERS, NAMES
 from sources.importing.importer import LineRules
-from sources.uploads import SentUpload
+from sources.uploads import SentUpload, may_import
+
+
+class FileAdmin(LociAdmin):
+    """A list of what came from files, with a page that takes one."""
+
+    file_form: ClassVar[type[forms.Form]]
+    add_title: ClassVar[Label]
+    add_note: ClassVar[Label]
+    add_button: ClassVar[Label]
+    refused: ClassVar[Label]
+
+    def receive(self, request: HttpRequest, form: Any) -> str:
+        """Take the file of a valid form; returns the address to go on to."""
+        raise NotImplementedError
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """True for users who may write in any group."""
+        return may_import(actor_of(request))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """The form, or what became of its file."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied(self.refused)
+        sent = (request.POST, request.FILES) if request.method == "POST" else ()
+        form: Any = self.file_form(*sent, actor=actor_of(request))
+        if form.is_valid():
+            try:
+                return HttpResponseRedirect(self.receive(request, form))
+            except LociError as refusal:
+                show_error(form, refusal)
+        context = {
+            "title": self.add_title,
+            "form": form,
+            "note": self.add_note,
+            "button": self.add_button,
+            "back": self.url("changelist"),
+        }
+        status = 422 if form.errors else 200
+        return self.render(request, "admin/sources/add.html", context, status=status)
+
+    @column(gettext_lazy("size"), ordering="size")
+    def size_said(self, row: Any) -> str:
+        """The file's size."""
+        return filesizeformat(row.size)
+
+
+def writable_groups(actor: Actor) -> list[str]:
+    """The slugs of the groups that the actor may write in."""
+    return [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
 
 
 def _accepted_formats() -> str:
@@ -80,7 +136,7 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+        groups = writable_groups(actor)
         choices = [("", gettext("as given in each line")), *((slug, slug) for slug in groups)]
         self.fields["group"].choices = choices  # type: ignore[attr-defined]
         self.fields["group"].initial = groups[0] if len(groups) == 1 else ""
@@ -96,7 +152,3 @@ class UploadForm(forms.Form):
         return LineRules(
             values["source"], values["group"], values["type"], values["scope"], waiting=values["waiting"]
         )
-
-    def file_format(self) -> str:
-        """The format that the sender named, "" to recognise it."""
-        return str(self.cleaned_data["format"])

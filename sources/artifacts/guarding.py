@@ -14,20 +14,10 @@ SUSPECT_WEIGHT: Final = 0.3  # of a chunk's score if it has instructions to an A
 
 
 @dataclass(frozen=True)
-class GuardedChunk:
-    """A chunk as it may be stored: its state, weight and findings by kind."""
-
-    chunk: FileChunk
-    state: ChunkState
-    weight: float
-    findings: dict[str, int]
-
-
-@dataclass(frozen=True)
 class GuardedFile:
     """The chunks of a file that may be stored, and what was found in the whole file; `refused` chunks are left out."""
 
-    chunks: list[GuardedChunk]
+    chunks: list[FileChunk]
     findings: Counter[str]
     refused: int
 
@@ -36,7 +26,7 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
     """Apply the group's policy: values are masked, a chunk with instructions is held or weighs less, a refused one is left out."""
     policy = for_files(policy)
     admitted = admit_parts([chunk.text for chunk in chunks], Door.OUTSIDE, policy)
-    found, kept = Counter[str](), list[GuardedChunk]()
+    found, kept = Counter[str](), list[FileChunk]()
     for chunk, part in zip(chunks, admitted, strict=True):
         counts = count_kinds(part.findings)
         found.update(counts)
@@ -46,11 +36,13 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
                 chunk.heading, Door.OUTSIDE, policy, on_hold=OnHold.MASK
             ).value  # of another chunk's lines
             kept.append(
-                GuardedChunk(
-                    replace(chunk, text=part.value.strip() or "[hidden text]", heading=heading),
-                    ChunkState.HELD if is_held else ChunkState.LIVE,
-                    SUSPECT_WEIGHT if has_instruction(counts) else 1.0,
-                    dict(sorted(counts.items())),
+                replace(
+                    chunk,
+                    text=part.value.strip() or "[hidden text]",
+                    heading=heading,
+                    state=ChunkState.HELD if is_held else ChunkState.LIVE,
+                    weight=SUSPECT_WEIGHT if has_instruction(counts) else 1.0,
+                    findings=dict(sorted(counts.items())),
                 )
             )
     return GuardedFile(kept, found, len(chunks) - len(kept))

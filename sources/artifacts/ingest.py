@@ -26,11 +26,11 @@ from sources.artifacts.chunking import CountTokens, split_file
 from sources.artifacts.guarding import guard_chunks
 from sources.artifacts.proofs import adopt_sources
 from sources.artifacts.purged import without_purged
+from sources.artifacts.reading.documents import Unreadable
 from sources.artifacts.reading.files import (
     MAX_DOCUMENT_BYTES,
     FileRules,
     FoundFile,
-    Unreadable,
     check_path,
     kind_of,
     read_text,
@@ -169,11 +169,11 @@ class Ingest:
         guarded = without_purged(guard_chunks(chunks, self.policy), self.group)
         return ReadFile(path, kind, len(data), digest, guarded)
 
-    def take(self, files: Sequence[ReadFile | None]) -> list[WrittenFile]:
+    def take(self, files: Sequence[ReadFile | None]) -> None:
         """Write the files in one transaction, which a dry run rolls back."""
         read = [each for each in files if each is not None]
         if not read:
-            return []
+            return
         with transaction.atomic():
             hold_groups([self.group.key])
             adopt_sources([self.known[file.path] for file in read if file.path in self.known])
@@ -187,7 +187,6 @@ class Ingest:
                 transaction.set_rollback(True)
         for done, file in zip(written, read, strict=True):
             self.report.add(done, file)
-        return written
 
     def retire(self, missing: Sequence[Artifact]) -> None:
         """Retire files that are gone."""

@@ -109,11 +109,7 @@ def without_purged(file: GuardedFile, group: Group) -> GuardedFile:
     parts = [
         (at, part)
         for at, each in enumerate(file.chunks)
-        for paragraph in (
-            each.chunk.text,
-            *_PARAGRAPH_END.split(each.chunk.text),
-            *each.chunk.heading.split(SEPARATOR),
-        )
+        for paragraph in (each.text, *_PARAGRAPH_END.split(each.text), *each.heading.split(SEPARATOR))
         for part in {*sentences_of(paragraph), *sentences_of(_squeezed(paragraph))}
     ]
     found = find_all_withdrawn((group.key, Scope.GROUP, part) for _, part in parts)
@@ -127,7 +123,7 @@ def without_purged(file: GuardedFile, group: Group) -> GuardedFile:
     kept = []
     for at, each in enumerate(file.chunks):
         purged = {part for place, part in hits if place == at}
-        if any(part in each.chunk.text or part in _squeezed(each.chunk.text) for part in purged):
+        if any(part in each.text or part in _squeezed(each.text) for part in purged):
             continue
-        kept.append(replace(each, chunk=replace(each.chunk, heading="")) if purged else each)
+        kept.append(replace(each, heading="") if purged else each)
     return replace(file, chunks=kept, refused=file.refused + len(file.chunks) - len(kept))

@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, READ, WRITE, Actor
+from access.actor import CURATE, READ, WRITE, Actor, require_admin_of_all
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
 from access.groups import check_access
@@ -46,8 +46,7 @@ def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:
 
     Of a chunk that a person released, only kinds that are new since then count.
     """
-    if not actor.is_admin_of_all:
-        raise NotPermitted("Only an admin of all groups may scan what is stored.")
+    require_admin_of_all(actor, "scan what is stored")
     kinds: Counter[str] = Counter()
     last = 0
     rows = Chunk.objects.filter(state=ChunkState.LIVE).select_related("group", "artifact")

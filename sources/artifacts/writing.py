@@ -13,7 +13,8 @@ from access.models import Group
 from memories.language.cleaning import content_hash
 from memories.language.word_forms import forms_of
 from memories.recall.scoring import word_count
-from sources.artifacts.guarding import GuardedChunk, GuardedFile
+from sources.artifacts.chunking import FileChunk
+from sources.artifacts.guarding import GuardedFile
 from sources.artifacts.proofs import mark_stale
 from sources.models import SHA_DIGITS, Artifact, ArtifactState, Chunk, ChunkState, FileKind
 
@@ -36,7 +37,6 @@ class ReadFile:
 class WrittenFile:
     """The outcome for one file: its new, moved, unchanged and retired chunks."""
 
-    artifact: Artifact
     is_new: bool
     added: int
     moved: int
@@ -76,20 +76,19 @@ def write_file_chunks(
     once = {(row.locator, row.text_hash): row for row in fresh}  # parts of a long line may be equal
     Chunk.objects.bulk_create(once.values(), batch_size=200)
     count_chunks(artifact)
-    return WrittenFile(artifact, found is None, len(fresh), len(moved), kept - len(moved), retired)
+    return WrittenFile(found is None, len(fresh), len(moved), kept - len(moved), retired)
 
 
-def _chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
-    chunk = guarded.chunk
+def _chunk_row(artifact: Artifact, chunk: FileChunk) -> Chunk:
     digest = content_hash(chunk.text)
     place = f"L{chunk.start}" if chunk.start == chunk.end else f"L{chunk.start}-L{chunk.end}"
     return Chunk(
         artifact=artifact,
         group_id=artifact.group_id,
-        state=guarded.state,
+        state=chunk.state,
         words=word_count(chunk.text),
         tokens=chunk.tokens,
-        weight=guarded.weight,
+        weight=chunk.weight,
         start_line=chunk.start,
         end_line=chunk.end,
         locator=f"{artifact.path}#{place}@{digest[:SHA_DIGITS]}",
@@ -97,7 +96,7 @@ def _chunk_row(artifact: Artifact, guarded: GuardedChunk) -> Chunk:
         heading=chunk.heading[:300],
         content=chunk.text,
         forms=forms_of(f"{chunk.text} {artifact.path}")[:MAX_FORMS_CHARS],
-        findings=guarded.findings,
+        findings=chunk.findings,
     )
 
 

@@ -6,9 +6,10 @@ in the inbox of the person whose browser sent it, or in the group that it was as
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from functools import partial
+from typing import Final, Literal, cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -71,42 +72,27 @@ class SentConversation:
         return f"browser:{self.platform}"
 
 
-@dataclass(frozen=True)
-class KeptTurn:
-    """The outcome of a turn: created, changed, unchanged, queued or refused. All of them are final."""
-
-    id: str
-    outcome: str
-    why: str = ""
+Settled = Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
 
 
 @dataclass(frozen=True)
-class KeptConversation:
-    """The group of a conversation and the outcomes of its turns."""
-
-    platform: str
-    id: str
-    thread: str
-    group: str
-    turns: tuple[KeptTurn, ...] = field(default=())
-
-
-class KeptTurnOut(Answer):
+class KeptTurn(Answer):
     """What became of a turn. All are settled: none needs to be sent again."""
 
     id: str
-    outcome: Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
+    outcome: Settled
     why: str
 
 
-class KeptConversationOut(Answer):
+@dataclass(frozen=True)
+class KeptConversation(Answer):
     """Where a conversation is kept: its thread, and the group that this is in."""
 
     platform: str
     id: str
     thread: str
     group: str
-    turns: tuple[KeptTurnOut, ...]
+    turns: tuple[KeptTurn, ...]
 
 
 def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[KeptConversation]:
@@ -171,20 +157,21 @@ def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kep
     """Store the turns of one conversation; each turn is accepted or refused on its own."""
     thread = _find_thread_of(user, sent)
     group = thread.group if thread is not None else find_or_create_inbox(writer, user)
-    kept = KeptConversation(sent.platform, sent.id, sent.thread, group.slug)
+    kept = partial(KeptConversation, sent.platform, sent.id, sent.thread, group.slug)
     if thread is not None and thread.deleted_at is not None:
-        return replace(kept, turns=tuple(KeptTurn(each.id, Outcome.REFUSED, DELETED) for each in sent.turns))
+        return kept(tuple(KeptTurn(each.id, "refused", DELETED) for each in sent.turns))
     known = set(_captured(user, sent).values_list("turn", flat=True))
     result = store_many(writer, [_draft_of(sent, turn, group) for turn in sent.turns])
     why = {refusal.index: refusal.why for refusal in result.refused}
     turns = []
     for at, (turn, outcome) in enumerate(zip(sent.turns, result.outcomes, strict=True)):
         is_changed = outcome == Outcome.CREATED and turn.id in known
-        turns.append(KeptTurn(turn.id, CHANGED if is_changed else outcome, why.get(at, "")))
+        settled = cast(Settled, CHANGED if is_changed else outcome)
+        turns.append(KeptTurn(turn.id, settled, why.get(at, "")))
     pairs = zip(sent.turns, result.ids, strict=True)
     _note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
     _describe_thread(user, sent, group)
-    return replace(kept, turns=tuple(turns))
+    return kept(tuple(turns))
 
 
 def _find_thread_of(user: User, sent: SentConversation) -> Thread | None:

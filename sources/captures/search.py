@@ -4,16 +4,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from django.db.models import QuerySet
-
 from access.actor import READ, Actor
 from access.answers import Answer, Day, ShownAs, Untrusted
 from access.errors import NotPermitted
 from access.visibility import Narrowing
 from memories.browse.suggest import MAX_LIMIT, Excerpt, excerpt_of, suggest
 from memories.language.cleaning import clean_line
-from memories.models import Memory, Thread
+from memories.models import Memory
 from memories.search.query_terms import words
+from memories.sessions.conversations import readable
 from memories.types import State
 from sources.captures.keep import PLATFORM, SentConversation, check_name
 
@@ -38,24 +37,7 @@ class PanelQuery:
 
 
 @dataclass(frozen=True)
-class PanelItem:
-    """A conversation found by title, a turn of one, or another memory."""
-
-    kind: str
-    id: str
-    title: str
-    platform: str
-    url: str
-    thread: str
-    group: str
-    at: datetime
-    excerpt: Excerpt
-    how: str
-    trust: str = ""
-    type: str = ""
-
-
-class PanelItemOut(Answer):
+class PanelItem(Answer):
     """A conversation found by its title, a turn of one, or a memory of another origin.
 
     `excerpt` is a line of the text, `marks` the ranges of characters in it that match.
@@ -68,13 +50,13 @@ class PanelItemOut(Answer):
     url: str
     thread: str
     group: str
-    date: Annotated[Day, ShownAs("at")]
-    excerpt: Annotated[str, ShownAs("excerpt.text")]
-    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
+    at: Annotated[Day, ShownAs(name="date")]
+    excerpt: str
+    marks: tuple[tuple[int, int], ...]
     how: str
-    trust: str
-    type: str
-    untrusted: Untrusted
+    trust: str = ""
+    type: str = ""
+    untrusted: Untrusted = True
 
 
 def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
@@ -96,7 +78,6 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
         actor, typed, group=asked.group, limit=min(asked.limit, MAX_LIMIT), by_meaning=asked.by_meaning,
         narrowing=narrowing, states=LIVE,
     )  # fmt: skip
-    # After suggest(), which refuses a group that is none.
     titled = [] if asked.by_meaning else _find_by_title(actor, replace(asked, query=typed))
     items = [*titled, *(_item_of(each.memory, each.excerpt, each.how) for each in found)]
     return items[: asked.limit]
@@ -106,19 +87,21 @@ def _find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     wanted = words(asked.query)[:MAX_WORDS]
     if not wanted:
         return []
-    rows = _readable_threads(actor).exclude(title="").select_related("group")
+    rows = readable(actor, asked.group).exclude(title="").select_related("group")
     for word in wanted:
         rows = rows.filter(title__icontains=word)
     rows = rows.filter(platform=asked.platform) if asked.platform else rows
-    rows = rows.filter(group__slug=asked.group) if asked.group else rows
     rows = rows.filter(active_at__gte=asked.after) if asked.after else rows
     rows = rows.filter(active_at__lt=asked.before) if asked.before else rows
+    titled = [
+        (row, excerpt_of(row.title, wanted)) for row in rows.order_by("-active_at", "-key")[:MAX_TITLES]
+    ]
     return [
         PanelItem(
             "conversation", str(row.id), row.title, row.platform, row.url, row.name, row.group.slug,
-            row.active_at or row.created_at, excerpt_of(row.title, wanted), "title",
+            row.active_at or row.created_at, found.text, found.marks, "title",
         )
-        for row in rows.order_by("-active_at", "-key")[:MAX_TITLES]
+        for row, found in titled
     ]  # fmt: skip
 
 
@@ -136,13 +119,6 @@ def find_related(
     return [_item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
 
 
-def _readable_threads(actor: Actor) -> QuerySet[Thread]:
-    rows = Thread.objects.filter(deleted_at=None)
-    if actor.all_groups:
-        return rows
-    return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
-
-
 def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
     """A memory as an item; a captured one has its conversation's title and address."""
     thread = memory.thread
@@ -156,7 +132,8 @@ def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
         thread=thread_name(memory),
         group=memory.group.slug,
         at=memory.moment,
-        excerpt=excerpt,
+        excerpt=excerpt.text,
+        marks=excerpt.marks,
         how=how,
         trust=memory.trust,
         type=memory.type,

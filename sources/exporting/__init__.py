@@ -1,25 +1,33 @@
 """Export: the store, or the groups of it that the caller may see, as JSON lines that an import can rebuild."""
 
 import json
+import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
+
+from django.db import connection
 
 from access import audit
 from access.actor import READ, Actor
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import Group
-from sources.exporting.instance_name import instance_id
+from memories.models import IndexState
 from sources.exporting.lines import export_lines
-from sources.exporting.read_transaction import consistent_read
+
+INSTANCE: Final = "instance"  # in the database, so that a restored backup is still the same store
+# Django's atomic() takes SQLite's write lock at once, which a long read must not hold.
+BEGIN: Final = {"sqlite": "BEGIN DEFERRED", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"}
 
 
 @dataclass(frozen=True)
-class ExportReport:
+class ExportReport(Answer):
     """What an export wrote: the store's id, the groups' slugs, the number of lines by kind."""
 
     origin: str
@@ -61,6 +69,27 @@ def export(
     slugs = tuple(group.slug for group in exported)
     audit.append(actor, Operation.EXPORT, payload={"counts": dict(counts), "groups": list(slugs)})
     return ExportReport(origin, slugs, dict(counts), has_log)
+
+
+def instance_id() -> str:
+    """The store's id (a UUID), created on first use: it names the store's audit chains in other stores."""
+    state, _ = IndexState.objects.get_or_create(name=INSTANCE, defaults={"value": str(uuid.uuid4())})
+    return state.value
+
+
+@contextmanager
+def consistent_read() -> Iterator[None]:
+    """All queries in the block see the database as of the first one, without blocking writers. The block must not write."""
+    if connection.in_atomic_block:
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(BEGIN[connection.vendor])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ROLLBACK")
 
 
 def readable_groups(actor: Actor, slugs: Sequence[str]) -> list[Group]:

@@ -13,8 +13,7 @@ from access.models.audit import LEGACY
 from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
 from relations.models import EntityAlias, Relation
-from sources.exporting.seal import SEAL, seal_of
-from sources.exporting.vectors import piece_record
+from sources.exporting.carried import SEAL, piece_record, seal_of
 from sources.format import (
     ALIAS,
     CHECKPOINT,

@@ -11,7 +11,8 @@ from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, State, Trust, Type
 def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
     """Positions of the unsaved rows that may not be imported, each with the reason.
 
-    A text purged here is barred in any state; a rejected, retracted or superseded one must not become live again.
+    A text purged here is barred in any state; a rejected, retracted or superseded one must not become live again. What has
+    only the letters and digits of a withdrawn text becomes a candidate here: a curator decides.
     """
     history = _superseded_texts(rows)
     found = {}
@@ -23,15 +24,9 @@ def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
             found[at] = f"its text was {match.tombstone.kind} {where}; a curator can lift that"
         elif row.state == State.LIVE and (row.group_id, row.content_hash) in history:
             found[at] = "its text was superseded here; store it again if it is true again"
-    return found
-
-
-def hold_dressed(rows: Sequence[Memory]) -> None:
-    """Make candidates of the unsaved live rows with the letters and digits of a withdrawn text: a curator decides."""
-    withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
-    for row, match in zip(rows, withdrawn, strict=True):
-        if match is not None and row.state == State.LIVE and row.trust in VISIBLE_TRUSTS:
+        elif match and row.state == State.LIVE and row.trust in VISIBLE_TRUSTS:
             row.trust = Trust.CANDIDATE
+    return found
 
 
 def _superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:

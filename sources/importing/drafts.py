@@ -1,9 +1,12 @@
-"""Import of drafts: what every importer of texts does with the drafts that it read."""
+"""Import of records: what every importer of texts does with what its reader finds, and its entry in the registry."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -11,21 +14,24 @@ from django.db import transaction
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
-from access.errors import LociError, NotPermitted
-from access.groups import find_or_create_group, leave_uncreated
+from access.errors import InvalidInput, LociError, NotPermitted
+from access.groups import find_group, find_or_create_group, leave_uncreated
 from access.groups.guarding import mask_words
-from memories.draft import Draft, check_draft
+from memories.draft import Draft
 from memories.embedding import Encoder
-from memories.entities.store_relation import RelationDraft
+from memories.entities.store_relation import RelationDraft, check_relation, find_entity, store_relation
 from memories.models import Memory, Thread
 from memories.review.instructions import propose_instructions
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Trust, Type
-from sources.importing.importer import LineRules, Waiting
+from relations.models import Relation
+from sources.importing.importer import Importer, LineRules, Recognition, Waiting
 from sources.importing.lines import LineFault, StrictStop
-from sources.importing.relations import import_relation
+from sources.importing.reading.file_tree import FileTree
+from sources.importing.records import SourceRecord, settle
 from sources.importing.reports import PROPOSED, RELATED, SAMPLE_TEXTS, LinesReport, sample_of
+from sources.importing.undo import is_undone
 from storage.changes import change_of, changing
 from storage.ids import new_id
 
@@ -36,67 +42,11 @@ CHARS_AT_ONCE = (
 )  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 WAITS = "imported texts wait for a person"
+LEADS_OUT = "files whose names lead out of the zip"
+MAX_NAME_CHARS: Final = 80  # longer ones are no names by which an entity is found
 RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
 
-
-@dataclass(frozen=True)
-class InstructionsText:
-    """The text of an instruction file, such as CLAUDE.md: proposed for the instructions of a group.
-
-    `file` names it among the files of its source.
-    """
-
-    text: str
-    file: str
-    group: str | None = None
-
-
-@dataclass(frozen=True)
-class NumberedDraft:
-    """The draft of a line, or the reason why it has none. A file without lines numbers its texts from 1.
-
-    `skipped` is the reason why a line is left out on purpose. A line may be a `relation` or an instruction file instead.
-    """
-
-    number: int
-    draft: Draft | None
-    why: str = ""
-    skipped: str = ""
-    relation: RelationDraft | None = None
-    instructions: InstructionsText | None = None
-
-
-@dataclass
-class DraftBatch:
-    """Consecutive lines: drafts, relations and instruction files with their line numbers, rejected lines, skipped ones by reason."""
-
-    numbers: list[int] = field(default_factory=list)
-    drafts: list[Draft] = field(default_factory=list)
-    relations: list[tuple[int, RelationDraft]] = field(default_factory=list)
-    instructions: list[tuple[int, InstructionsText]] = field(default_factory=list)
-    faults: list[LineFault] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    last: int = 0  # number of the last line
-    chars: int = 0  # of the drafts' texts
-
-    def __len__(self) -> int:
-        return len(self.numbers) + len(self.faults) + len(self.relations) + len(self.instructions)
-
-    def add(self, line: NumberedDraft) -> None:
-        """Add a line: its draft, relation or instructions, or the reason why it has none."""
-        self.last = line.number
-        if line.skipped:
-            self.skipped[line.skipped] += 1
-        elif line.relation is not None:
-            self.relations.append((line.number, line.relation))
-        elif line.instructions is not None:
-            self.instructions.append((line.number, line.instructions))
-        elif line.draft is None:
-            self.faults.append(LineFault(line.number, line.why))
-        else:
-            self.drafts.append(line.draft)
-            self.numbers.append(line.number)
-            self.chars += len(line.draft.content)
+ReadRecords = Callable[[Path, LineRules], Iterable[SourceRecord]]
 
 
 @dataclass
@@ -118,23 +68,35 @@ class DraftIntake:
         # What an import writes has its id, by which it is undone as a whole.
         self.actor = replace(self.actor, run=self.run)
 
-    def take(self, part: DraftBatch, *, on_progress: Callable[[int], object] | None) -> None:
-        """Store a batch's drafts, then its relations; propose its instructions."""
+    def take(self, part: Sequence[SourceRecord], *, on_progress: Callable[[int], object] | None) -> None:
+        """Store the drafts of consecutive records, then their relations; propose their instructions."""
         with changing(change_of(self.run)):
-            self._take(part, on_progress=on_progress)
+            stored = [(record.number, record.draft) for record in part if record.draft is not None]
+            faults = [
+                *(LineFault(record.number, record.why) for record in part if record.why),
+                *self._store(stored, on_progress),
+                *self._relate(part),
+                *self._propose(part),
+            ]
+            self.faults += sorted(faults, key=lambda fault: fault.line)
+            self.skipped += Counter(record.skipped for record in part if record.skipped)
+            if on_progress is not None:
+                on_progress(part[-1].number)
 
-    def _take(self, part: DraftBatch, *, on_progress: Callable[[int], object] | None) -> None:
+    def _store(
+        self, numbered: Sequence[tuple[int, Draft]], on_progress: Callable[[int], object] | None
+    ) -> list[LineFault]:
+        numbers = [number for number, _ in numbered]
+        drafts = [draft if self.rules.as_own else replace(draft, outside=True) for _, draft in numbered]
         result = store_many(
             self.actor,
-            part.drafts if self.rules.as_own else [replace(draft, outside=True) for draft in part.drafts],
+            drafts,
             encoder=self.encoder,
-            on_progress=on_progress
-            and (lambda done: on_progress(part.numbers[done - 1])),  # as a line number
+            on_progress=on_progress and (lambda done: on_progress(numbers[done - 1])),  # as a line number
             dry_run=self.dry_run,
             are_checked=True,
             hold=self.hold,
         )
-        refused = [LineFault(part.numbers[refusal.index], refusal.why) for refusal in result.refused]
         self.counts += Counter(
             {
                 Outcome.CREATED: result.created,
@@ -145,32 +107,31 @@ class DraftIntake:
         )
         self.findings += Counter(result.findings)
         if not self.dry_run:
-            _name_threads(self.run, {draft.thread for draft in part.drafts if draft.metadata.get("title")})
-        self.skipped += part.skipped
+            _name_threads(self.run, {draft.thread for draft in drafts if draft.metadata.get("title")})
         unstored = {refusal.index for refusal in result.refused}
-        rest = (draft for at, draft in enumerate(part.drafts) if at not in unstored)
-        while len(self.sample) < SAMPLE_TEXTS and (draft := next(rest, None)) is not None:
-            self.sample.append(sample_of(draft))
-        self.faults += sorted(
-            [*part.faults, *refused, *self._relate(part), *self._propose(part)], key=lambda fault: fault.line
-        )
-        if on_progress is not None:
-            on_progress(part.last)
+        rest = (draft for at, draft in enumerate(drafts) if at not in unstored)
+        self.sample += [sample_of(draft) for draft in islice(rest, SAMPLE_TEXTS - len(self.sample))]
+        return [LineFault(numbers[refusal.index], refusal.why) for refusal in result.refused]
 
-    def _relate(self, part: DraftBatch) -> Iterator[LineFault]:
-        for number, relation in part.relations:
+    def _relate(self, part: Sequence[SourceRecord]) -> Iterator[LineFault]:
+        for record in part:
+            if record.relation is None:
+                continue
             if self.rules.waiting == Waiting.PENDING:
                 self.skipped[RELATION_WAITS] += 1
                 continue
             try:
-                is_new = import_relation(self.actor, relation, dry_run=self.dry_run)
+                is_new = import_relation(self.actor, record.relation, dry_run=self.dry_run)
             except LociError as error:
-                yield LineFault(number, str(error))
+                yield LineFault(record.number, str(error))
             else:
                 self.counts[RELATED if is_new else Outcome.UNCHANGED] += 1
 
-    def _propose(self, part: DraftBatch) -> Iterator[LineFault]:
-        for number, found in part.instructions:
+    def _propose(self, part: Sequence[SourceRecord]) -> Iterator[LineFault]:
+        for record in part:
+            found = record.instructions
+            if found is None:
+                continue
             try:
                 with transaction.atomic():
                     resolved = find_or_create_group(self.actor, found.group, right=WRITE)
@@ -179,7 +140,7 @@ class DraftIntake:
                 if self.dry_run and resolved.created:
                     leave_uncreated(self.actor, resolved)
             except LociError as error:
-                yield LineFault(number, f"{found.file}: {error}")
+                yield LineFault(record.number, f"{found.file}: {error}")
             else:
                 self.counts[PROPOSED if is_new else Outcome.UNCHANGED] += 1
 
@@ -189,11 +150,11 @@ class DraftIntake:
         waits = self.rules.waiting == Waiting.PENDING or (self.rules.waiting == Waiting.FACTS and is_fact)
         return WAITS if waits else ""
 
-    def finish(self) -> LinesReport:
+    def finish(self, unit: str) -> LinesReport:
         """Log the import if it changed something; return the report."""
         source = mask_words(self.rules.source)
-        has_changed = self.counts.total() > self.counts[Outcome.UNCHANGED]
-        if has_changed and not self.dry_run:
+        has_changed = self.counts.total() > self.counts[Outcome.UNCHANGED] and not self.dry_run
+        if has_changed:
             payload = {"counts": dict(self.counts)}
             with changing(change_of(self.run)):
                 audit.append(self.actor, Operation.IMPORT, subject=f"source:{source}", payload=payload)
@@ -211,7 +172,8 @@ class DraftIntake:
             skipped=dict(self.skipped),
             findings=dict(self.findings),
             sample=tuple(self.sample),
-            run=str(self.run) if has_changed and not self.dry_run else "",
+            run=str(self.run) if has_changed else "",
+            unit=unit,
         )
 
 
@@ -226,20 +188,46 @@ def _name_threads(run: UUID, names: set[str]) -> None:
         Thread.objects.filter(pk=thread).update(title=title)
 
 
-def numbered_draft(number: int, build: Callable[[], Draft]) -> NumberedDraft:
-    """The draft that `build` makes of a line, checked; if either raises a LociError, the line is rejected for it."""
+def import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> bool:
+    """Store a relation between two entities by their names; False if it is known, or was and a person ended it.
+
+    Raises:
+        LociError: it cannot be stored.
+    """
+    for name in (draft.subject, draft.object):
+        if len(name) > MAX_NAME_CHARS:
+            raise InvalidInput(f"The name '{name[:40]}…' is too long for a relation.", field="subject")
+    if _is_known(actor, draft):
+        return False
+    if not dry_run:
+        store_relation(actor, draft)
+    return True
+
+
+def _is_known(actor: Actor, draft: RelationDraft) -> bool:
+    """True if the relation is stored, whether it counts or not; one that an undone import made is not."""
+    predicate = check_relation(draft)
     try:
-        return NumberedDraft(number, check_draft(build()))
-    except LociError as error:
-        return NumberedDraft(number, None, str(error))
+        group = find_group(actor, draft.group, right=WRITE)
+    except LociError:
+        return False
+    subject, object_ = find_entity(actor, group, draft.subject), find_entity(actor, group, draft.object)
+    if subject is None or object_ is None:
+        return False
+    same = Relation.objects.filter(
+        group=group, subject=subject.root_key, predicate=predicate, object=object_.root_key
+    )
+    return any(row.retired_at is None or not is_undone(str(row.run or "")) for row in same)
 
 
-def import_drafts(
+def import_records(
     actor: Actor,
     path: Path,
     rules: LineRules,
     *,
-    read: Callable[[Path, LineRules], Iterable[NumberedDraft]],
+    read: ReadRecords,
+    waiting: Waiting = Waiting.LIVE,
+    unit: str = "record",
     encoder: Encoder | None = None,
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
@@ -249,19 +237,22 @@ def import_drafts(
 
     A draft is stored once for each group, `source` and `source_ref`: a repeated call continues where the last one
     stopped. A rejected line is left out completely and reported by number. `on_progress` receives the last finished line.
-    Everything written carries one run id, by which `sources.importing.undo` takes the import back.
+    Everything written carries one run id, by which `sources.importing.undo` takes the import back. `waiting` is what waits
+    by default in this format.
 
     Raises:
         NotFound: the file cannot be opened.
         StrictStop: `strict`, and a line was rejected; the lines before it are stored.
     """
     check_as_own(actor, rules)
+    rules = replace(rules, waiting=rules.waiting or waiting)
     intake = DraftIntake(actor, rules, encoder, dry_run)
-    for part in _split_batches(read(path, rules), strict=strict):
+    records = settle(chain(read(path, rules), _left_out(path)), rules)
+    for part in _split_batches(records, strict=strict):
         intake.take(part, on_progress=on_progress)
         if strict and intake.faults:
             break
-    report = intake.finish()
+    report = intake.finish(unit)
     if strict and report.faults:
         first = report.faults[0]
         raise StrictStop(f"Line {first.line}: {first.why}", hint="The lines before it are stored.")
@@ -276,13 +267,43 @@ def check_as_own(actor: Actor, rules: LineRules) -> None:
         )
 
 
-def _split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:
+def _left_out(path: Path) -> Iterator[SourceRecord]:
+    with FileTree(path) as tree:
+        yield from (SourceRecord(skipped=LEADS_OUT) for _ in tree.outside())
+
+
+def _split_batches(records: Iterable[SourceRecord], *, strict: bool) -> Iterator[list[SourceRecord]]:
     limit = min(LINES_AT_ONCE, STRICT_LINES) if strict else LINES_AT_ONCE
-    part = DraftBatch()
-    for line in drafts:
-        part.add(line)
-        if len(part) == limit or part.chars > CHARS_AT_ONCE or (strict and part.faults):
+    part, chars = list[SourceRecord](), 0
+    for record in records:
+        part.append(record)
+        chars += len(record.draft.content) if record.draft is not None else 0
+        if len(part) >= limit or chars > CHARS_AT_ONCE or (strict and record.why):
             yield part
-            part = DraftBatch()
-    if len(part) or part.skipped:
+            part, chars = [], 0
+    if part:
         yield part
+
+
+def record_importer(
+    name: str,
+    description: str,
+    *,
+    endings: tuple[str, ...] = (),
+    recognises: Callable[[Path], Recognition],
+    read: ReadRecords,
+    waiting: Waiting = Waiting.LIVE,
+    source: Callable[[Path], str] | str = "",
+    has_lines: bool = False,
+) -> Importer:
+    """The table's entry of a format of texts. `source` names the source of its texts; by default it is the format's name."""
+    named = source or name
+    return Importer(
+        name=name,
+        description=description,
+        endings=endings,
+        recognises=recognises,
+        run=partial(import_records, read=read, waiting=waiting, unit="line" if has_lines else "record"),
+        source=named if callable(named) else lambda path: named,
+        has_lines=has_lines,
+    )

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from django.db import connection
 
+from access.answers import Answer
 from access.errors import InvalidInput, NotFound
 from storage.sqlite.dialect import database_files
 
@@ -16,7 +17,7 @@ FIRST_BYTES = 2**16
 
 
 @dataclass(frozen=True)
-class LineFault:
+class LineFault(Answer):
     """A rejected line, by its number from 1, and the reason. Nothing of it was written."""
 
     line: int
@@ -35,6 +36,12 @@ class RawLine:
     value: dict[str, Any]
     why: str = ""
     nul_in: str = ""
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The columns of a line of an export."""
+        found: dict[str, Any] = self.value["row"]
+        return found
 
 
 def open_file(path: Path) -> BinaryIO:

@@ -1,9 +1,10 @@
-"""Reports of imports. Every face renders them by the methods of ImportReport alone."""
+"""Reports of imports. Every face renders them by what ImportReport has alone."""
 
-import dataclasses
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Protocol
+from typing import Final
 
+from access.answers import Answer
 from access.groups.guarding import mask_words
 from guard import kind_of
 from memories.draft import Draft
@@ -18,45 +19,33 @@ SAMPLE_TEXTS: Final = 5
 SAMPLE_CHARS: Final = 200
 
 
-class ImportReport(Protocol):
-    """What an import did, or what it would do."""
+@dataclass(frozen=True, kw_only=True)
+class ImportReport(Answer, ABC):
+    """What an import did, or what it would do.
 
-    @property
-    def unit(self) -> str:
-        """What the numbers of rejected lines count: "line", or "record" for files without lines."""
+    `unit` is what the numbers of the rejected lines, `faults`, count: "line", or "record" for files without lines. `run` is
+    the id by which the import is undone as a whole; "" if it cannot be, or has changed nothing. `skipped` counts the records
+    left out on purpose, by reason; `sample` shows the first texts, as sample_of() does.
+    """
 
-    @property
-    def run(self) -> str:
-        """The id by which the import is undone as a whole; "" if it cannot be, or has changed nothing."""
+    faults: tuple[LineFault, ...]
+    unit: str = "line"
+    run: str = ""
+    skipped: dict[str, int] = field(default_factory=dict)
+    sample: tuple[dict[str, str], ...] = ()
 
-    @property
-    def skipped(self) -> dict[str, int]:
-        """The number of records left out on purpose, by reason."""
-
-    @property
-    def sample(self) -> tuple[dict[str, str], ...]:
-        """The first texts, as sample_of() shows them."""
-
-    @property
-    def faults(self) -> tuple[LineFault, ...]:
-        """The rejected lines."""
-
+    @abstractmethod
     def counts(self) -> list[tuple[str, int]]:
         """The numbers that are not zero, each with its words, without rejected lines."""
 
+    @abstractmethod
     def as_text(self) -> str:
         """One or more sentences."""
 
-    def as_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
 
-
-@dataclass(frozen=True)
-class LinesReport:
-    """Number of lines by result; `lines` does not count blank ones.
-
-    `skipped` counts those left out on purpose, by reason; `sample` shows the first texts.
-    """
+@dataclass(frozen=True, kw_only=True)
+class LinesReport(ImportReport):
+    """Number of lines by result; `lines` does not count blank ones."""
 
     source: str
     lines: int
@@ -64,13 +53,8 @@ class LinesReport:
     reinforced: int
     unchanged: int
     queued: int
-    faults: tuple[LineFault, ...]
     related: int = 0
     proposed: int = 0  # instruction files
-    skipped: dict[str, int] = field(default_factory=dict)
-    sample: tuple[dict[str, str], ...] = ()
-    run: str = ""
-    unit: str = "line"
     findings: dict[str, int] = field(default_factory=dict)  # by kind, as the guard found them
 
     def counts(self) -> list[tuple[str, int]]:
@@ -97,26 +81,20 @@ class LinesReport:
             f"{_found_text(self.findings)}"
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """The fields."""
-        return dataclasses.asdict(self)
 
+@dataclass(frozen=True, kw_only=True)
+class RestoreReport(ImportReport):
+    """Number of lines by kind and result; `loose` counts successors that are in neither file nor store.
 
-@dataclass(frozen=True)
-class RestoreReport:
-    """Number of lines by kind and result; `loose` counts successors that are in neither file nor store."""
+    Its rows have ids of their own, and are not undone as a whole.
+    """
 
     origin: str
     added: dict[str, int]
     unchanged: dict[str, int]
-    faults: tuple[LineFault, ...]
     loose: int = 0
     purged_payloads: int = 0
-    skipped: dict[str, int] = field(default_factory=dict, init=False)  # none: an export is taken as a whole
     missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
-    run: ClassVar[str] = ""  # its rows have ids of their own, and are not undone
-    unit: ClassVar[str] = "line"
-    sample: ClassVar[tuple[dict[str, str], ...]] = ()
 
     def counts(self) -> list[tuple[str, int]]:
         """Added rows by kind, and the lines already in the store."""
@@ -135,10 +113,6 @@ class RestoreReport:
         return (
             f"From store {self.origin}: {counts_text(self.added)} added; {here} already here.{loose}{missing}"
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields."""
-        return dataclasses.asdict(self)
 
 
 def _found_text(findings: dict[str, int]) -> str:

@@ -1,24 +1,25 @@
 """Undo of a whole import, by the run id of its report: what it wrote is hidden, unless it was built on since."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 
 from access import audit
 from access.actor import WRITE, Actor
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry
 from memories.lifecycle.undo.large import in_parts
 from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
 from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
-from sources.importing.relations import UNDO_SUBJECT, is_undone
 from storage.changes import changing, new_change
 from storage.ids import new_id
 
+UNDO_SUBJECT: Final = "undo:"  # of the log row of an undone import, before its run's id
 REASON: Final = "the import was undone"
 WRITES: Final = (
     Operation.STORE,
@@ -30,26 +31,21 @@ WRITES: Final = (
 
 
 @dataclass(frozen=True)
-class KeptWrite:
+class KeptWrite(Answer):
     """Something that an undo left as it is, and why."""
 
     id: str
     why: str
 
 
-@dataclass
-class UndoneImport:
+@dataclass(frozen=True)
+class UndoneImport(Answer):
     """What an undo took back: rows that the import had made, rows that it had changed, and those that it left."""
 
     run: UUID
-    hidden: int = 0
-    restored: int = 0
-    kept: list[KeptWrite] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        kept = [{"id": each.id, "why": each.why} for each in self.kept]
-        return {"run": str(self.run), "hidden": self.hidden, "restored": self.restored, "kept": kept}
+    hidden: int
+    restored: int
+    kept: tuple[KeptWrite, ...]
 
     def as_text(self) -> str:
         """One or more lines."""
@@ -88,8 +84,14 @@ def undo_import(
         with transaction.atomic():
             payload = {"hidden": done.hidden, "restored": done.restored, "kept": len(done.kept)}
             audit.append(undoing, Operation.IMPORT, subject=f"{UNDO_SUBJECT}{id_}", payload=payload)
-    kept = [KeptWrite(each.id, each.why) for each in done.kept]
+    kept = tuple(KeptWrite(each.id, each.why) for each in done.kept)
     return UndoneImport(id_, done.hidden, done.restored, kept)
+
+
+def is_undone(run: str) -> bool:
+    """True if an import was undone."""
+    rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.IMPORT)
+    return bool(run) and rows.filter(subject=f"{UNDO_SUBJECT}{run}").exists()
 
 
 def _parse_run(run: str | UUID) -> UUID:

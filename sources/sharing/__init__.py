@@ -11,10 +11,10 @@ from typing import Final
 
 from access import audit
 from access.actor import Actor
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import Conflict
-from sources.exporting import readable_groups
-from sources.exporting.read_transaction import consistent_read
+from sources.exporting import consistent_read, readable_groups
 from sources.sharing.knowledge_graph import write_graph
 from sources.sharing.notes import write_rooms, write_vault
 from sources.sharing.shared_rows import SharedRows
@@ -41,7 +41,7 @@ NAMES: Final = tuple(exporter.name for exporter in EXPORTERS)
 
 
 @dataclass(frozen=True)
-class SharedReport:
+class SharedReport(Answer):
     """What an export for another program wrote: the format, the groups' slugs, counts by kind."""
 
     format: str

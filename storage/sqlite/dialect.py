@@ -1,10 +1,8 @@
 """SQLite's dialect."""
 
-import fcntl
 import os
 import re
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,8 +11,10 @@ from typing import Any
 
 from django.db import connection
 
+from storage.compiled_queries import fetch
+from storage.locks import take_lock
+
 CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
-_POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
 _exclusive: set[Path] = set()
 _guard = threading.Lock()
@@ -34,12 +34,9 @@ def mark_open(database: Path, *, timeout_s: float) -> None:
         if database in _shared or database in _exclusive:
             return
         handle = _open_lock_file(database)
-        deadline = time.monotonic() + timeout_s
-        while not _try_lock(handle, fcntl.LOCK_SH):
-            if time.monotonic() > deadline:
-                os.close(handle)
-                raise FileInUse(f"{database.name} is being restored from a backup")
-            time.sleep(_POLL_INTERVAL_S)
+        if not take_lock(handle, is_shared=True, wait_s=timeout_s):
+            os.close(handle)
+            raise FileInUse(f"{database.name} is being restored from a backup")
         _shared[database] = handle
 
 
@@ -54,7 +51,7 @@ def exclusive_access(database: Path) -> Iterator[None]:
         if (handle := _shared.pop(database, None)) is not None:
             os.close(handle)
         handle = _open_lock_file(database)
-        if not _try_lock(handle, fcntl.LOCK_EX):
+        if not take_lock(handle):
             os.close(handle)
             raise FileInUse(f"{database.name} is open in another process")
         _exclusive.add(database)
@@ -76,15 +73,6 @@ def _open_lock_file(database: Path) -> int:
     return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def _try_lock(handle: int, kind: int) -> bool:
-    """True if the lock was free and is now held; never waits."""
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 class _SqliteDialect:
     """Lists are JSON, timestamps are text."""
 
@@ -99,9 +87,7 @@ class _SqliteDialect:
 
     def rule_names(self, table: str) -> set[str]:
         """The names of a table's indexes and named constraints."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
-            rows = cursor.fetchall()
+        rows = fetch("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
         return {name for kind, name, _ in rows if kind == "index"} | {
             name for kind, _, sql in rows if kind == "table" for name in CONSTRAINT.findall(sql)
         }

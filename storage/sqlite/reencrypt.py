@@ -1,7 +1,7 @@
 """Copies a SQLite file under another key, or none, and compares every row."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.pages import present_key
+from storage.progress import Progress, ignore_progress
 from storage.sqlite.dialect import database_files
 from storage.sqlite.driver import load_driver, load_vec0
 
@@ -63,17 +64,12 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-Progress = Callable[[str, int, int], None]
 BATCH_ROWS: Final = 500
 PROGRESS_STEPS: Final = 1_000_000  # of SQLite's machine, some hundredths of a second
 
 
 class CopyDiffers(Exception):
     """The copy differs from the database."""
-
-
-def ignore_progress(_step: str, _done: int, _total: int) -> None:
-    """Progress callback that does nothing."""
 
 
 def opens_with(path: Path, key: DatabaseKey | None) -> bool:
@@ -88,7 +84,12 @@ def opens_with(path: Path, key: DatabaseKey | None) -> bool:
 
 
 def copy_with_key(
-    source: Path, target: Path, *, old: DatabaseKey | None, new: DatabaseKey | None, progress: Progress
+    source: Path,
+    target: Path,
+    *,
+    old: DatabaseKey | None,
+    new: DatabaseKey | None,
+    progress: Progress = ignore_progress,
 ) -> int:
     """Write a copy of a database, which nobody else may have open, under another key; return the number of its rows.
 

@@ -34,7 +34,7 @@ from memories.store.bulk import store_many
 from memories.types import State
 from sources.exporting import export
 from sources.importing.formats.exports import restore_export
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
@@ -199,7 +199,7 @@ def by_an_agent(world: World, folder: Path) -> None:
 def by_lines(world: World, folder: Path) -> None:
     file = folder / "notes.jsonl"
     file.write_text(json.dumps({"id": "1", "text": world.story.text}), encoding="utf-8")
-    import_lines(operator(), file, LineRules(source="notes", group="ledger", scope="global"))
+    TEXTS.run(operator(), file, LineRules(source="notes", group="ledger", scope="global"))
 
 
 def by_many(world: World, folder: Path) -> None:

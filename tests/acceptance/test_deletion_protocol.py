@@ -26,7 +26,7 @@ from memories.models import Link, Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.recall_log import COUNTER
 from memories.search.base import search_index
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
@@ -100,7 +100,7 @@ class Protocol:
             for at, text in enumerate(texts)
         ]
         source.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-        import_lines(self.house.person, source, LineRules(source="handbook", group="ledger"))
+        TEXTS.run(self.house.person, source, LineRules(source="handbook", group="ledger"))
 
     def run_jobs(self, *, days: int) -> None:
         """Run every scheduled job some days later, including the purge of backups."""

@@ -18,7 +18,7 @@ from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
 from sources.importing.formats.exports import restore_export
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import LineRules
 from tests import architecture
 from tests.acceptance.house import House, command
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 MAY_WRITE: dict[str, str] = {
     "memories/store/write.py": "the write path's executor",
     "memories/lifecycle/undo/reverse.py": "the one reversal: puts back what a change did",
-    "memories/store/rows.py": "its new rows, and restatements",
+    "memories/store/rows.py": "its new rows, restatements, and one change of a stored row",
     "memories/store/supersede.py": "one memory takes another's place; what a withdrawn plan was to replace counts again",
     "memories/lifecycle/target.py": "one change of a verb",
     "memories/lifecycle/edit.py": "a new version",
@@ -45,7 +45,6 @@ MAY_WRITE: dict[str, str] = {
     "memories/store/derived.py": "what rests on a withdrawn memory",
     "memories/lifecycle/purge/__init__.py": "destroying",
     "memories/store/threads.py": "the neighbours' words, which nobody reads",
-    "memories/store/withdrawn/former.py": "former versions are hidden with a quarantined one, and come back with it",
     "memories/recall_log.py": "how often it was recalled",
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",
@@ -127,7 +126,7 @@ Writer = Callable[[House, str, Path], object]
 def by_lines(house: House, text: str, folder: Path) -> object:
     file = folder / "notes.jsonl"
     file.write_text(f'{{"id": "{len(text)}", "text": "{text}"}}\n', encoding="utf-8")
-    return import_lines(house.agent, file, LineRules(source="notes", group="ledger"))
+    return TEXTS.run(house.agent, file, LineRules(source="notes", group="ledger"))
 
 
 def by_admin_form(house: House, text: str, folder: Path) -> object:
@@ -187,12 +186,12 @@ def test_a_model_cannot_claim_a_persons_authority(house: House, tmp_path: Path, 
         )  # an argument that is none is refused or passed over, never believed
     lines = tmp_path / "claims.jsonl"
     lines.write_text('{"id": "1", "text": "A line that claims.", "trust": "verified", "pinned": true}\n')
-    import_lines(house.agent, lines, LineRules(source="claims", group="ledger"))
+    TEXTS.run(house.agent, lines, LineRules(source="claims", group="ledger"))
     assert set(Memory.objects.exclude(pk=withdrawn.pk).values_list("trust", "pinned")) == {("active", False)}
     assert Memory.objects.filter(content="A line that claims.").exists()
     assert not {name for name, tool in _tools(house).items() if {"trust", "pinned", "author"} & tool}
     assert verbs.verify(house.person, memory.id).trust == Trust.VERIFIED  # a person's own word counts
-    assert lift_tombstones(house.person, mark.id).tombstones[0].id == mark.id
+    assert lift_tombstones(house.person, mark.id)[0].id == mark.id
 
 
 def _tools(house: House) -> dict[str, set[str]]:

@@ -22,7 +22,7 @@ from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import Scope
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
@@ -67,7 +67,7 @@ def file_of(folder: Path, *texts: str) -> Path:
 
 
 def imported(house: House, path: Path) -> object:
-    return import_lines(house.person, path, LineRules(source="handbook", group="ledger"))
+    return TEXTS.run(house.person, path, LineRules(source="handbook", group="ledger"))
 
 
 @withdrawals
@@ -167,7 +167,7 @@ def test_re_extraction_stays_inactive(house: House, tmp_path: Path, withdraw: Wi
         imported(house, source)
     renamed = tmp_path / "handbook-of-2026.jsonl"
     renamed.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    import_lines(house.person, renamed, LineRules(source="handbook-of-2026", group="ledger"))
+    TEXTS.run(house.person, renamed, LineRules(source="handbook-of-2026", group="ledger"))
     assert handed_out(house, wrong.id) == []
     assert fresh(Memory.objects.get(content=OTHER, state="live")).trust == "active"
     # What withdrew the text withdrew its wording in events too: none of them may be written, so none is promoted.

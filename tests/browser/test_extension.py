@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Playwright, expect
 
-from bench.agents.extension.browser import Chrome, chrome
-from bench.agents.extension.replicas import Replicas, serving_replicas
 from bench.demo.words import BROWSERS
 from tests.browser.serving import Site
+from tests.extension.browser import Chrome, chrome
+from tests.extension.replicas import Replicas, serving_replicas
 
 Check = Callable[[Page], None]
 ASKED, ANSWERED = "Which host should the mail server move to?", "Brass has the room: move it before April."

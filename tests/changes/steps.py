@@ -21,8 +21,9 @@ from memories.queries.versions import head_of
 from memories.review.decide import ReviewDecision, decide, decide_many, take_back
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
-from sources.importing.drafts import import_drafts, numbered_draft
+from sources.importing.drafts import import_records
 from sources.importing.importer import LineRules
+from sources.importing.records import SourceRecord
 from sources.importing.undo import undo_import
 from tests.changes.world import SOURCE, TEXTS, Nothing, Offer, Step, World
 
@@ -148,17 +149,12 @@ def review_proposal(world: World, who: str, verb: str, number: int) -> list[Offe
 
 def import_lines(world: World, who: str, lines: dict[str, str], group: str = "ledger") -> list[Offer]:
     """Import a file whose lines have a reference each; its report names the run that takes it back."""
-    drafts = [
-        numbered_draft(
-            at,
-            lambda ref=ref, text=text: world.draft(
-                text, {"group": group, "source": SOURCE, "source_ref": ref}
-            ),
-        )  # type: ignore[misc]
-        for at, (ref, text) in enumerate(lines.items(), start=1)
+    records = [
+        SourceRecord(world.draft(text, {"group": group, "source": SOURCE, "source_ref": ref}))
+        for ref, text in lines.items()
     ]
     rules = LineRules(source=SOURCE, as_own=True)
-    report = import_drafts(world.actor(who), Path(SOURCE), rules, read=lambda path, rules: drafts)
+    report = import_records(world.actor(who), Path(SOURCE), rules, read=lambda path, rules: records)
     run = report.run
     return (
         [Offer("import", who, None, lambda by: kept_none(undo_import(world.actor(by), run)))] if run else []

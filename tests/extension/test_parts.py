@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.agents.extension.pack import SOURCE, manifest_for
+from bench.scripts.extension import SOURCE, manifest_for
 
 HERE = Path(__file__).parent
 LONGEST_S = 60

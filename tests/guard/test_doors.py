@@ -13,8 +13,7 @@ from access.tokens import actor_for_secret, operator
 from bench.guard.measure import LISTS, held, read
 from guard import Door
 from maintenance.doctor.guard_scan import scan_stored
-from memories.draft import Draft
-from memories.draft.guarding import bulk_door
+from memories.draft import Draft, bulk_door
 from memories.models import Checkpoint, Memory
 from memories.store import store
 from memories.types import Trust

@@ -21,7 +21,7 @@ from memories.models import Memory
 from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.types import Trust
-from sources.importing.formats.exports import run_restore
+from sources.importing.formats.exports import restore_export
 from sources.importing.importer import LineRules
 from tests.loci_site.mcp.people import Agent, text_of
 from tests.people import make_token, person
@@ -100,13 +100,13 @@ def test_an_export_keeps_the_origin(alice: User, ledger: Group, tmp_path: Path) 
         if '"kind":"memory"' in line.replace(" ", "")
     ]
     path.write_text(text.replace(ids[0], f"{1:08x}-0000-7000-8000-000000000001"))
-    run_restore(operator(), path, LineRules(""))
+    restore_export(operator(), path, LineRules(""))
     assert Memory.objects.get(content__contains="nine").outside
 
 
 def test_only_a_curator_may_call_an_export_the_teams_own(tmp_path: Path) -> None:
     with pytest.raises(NotPermitted, match="curator"):
-        run_restore(
+        restore_export(
             Actor("reader", Via.COMMAND, scopes=frozenset({"admin"}), all_groups=True),
             tmp_path,
             LineRules("", as_own=True),

@@ -11,9 +11,9 @@ from django.utils.translation import gettext, ngettext, pgettext
 from access.admin.columns import in_words, interface_name
 from access.tokens import operator
 from bench.i18n import catalogue
-from bench.i18n.unmarked import loose_punctuation, raw_words, raw_words_in, unmarked, unmarked_in
 from maintenance.doctor import examine
 from memories.types import State, Trust, Type
+from tests.loci_site.unmarked import loose_punctuation, raw_words, raw_words_in, unmarked, unmarked_in
 
 
 def test_templates_have_no_unmarked_text() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.proof.suite.changes import faults_by_kind
+from bench.proof.suite import faults_by_kind
 from tests.changes.found import is_known
 from tests.changes.histories import fewer
 from tests.changes.tally import report_path, seeds_to_try, try_seeds

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from access.audit.retention import link_heads
 from access.tokens import operator
-from sources.exporting.instance_name import instance_id
+from sources.exporting import instance_id
 from tests.people import the_group, the_owner
 from tests.sources.dump import dump
 from tests.sources.other_store import Answer, OtherStore

@@ -1,15 +1,17 @@
 """`loci person`: the people who may log in."""
 
 from dataclasses import replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
+from access.answers import Answer, ShownAs
 from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
-from access.groups.members import set_member
+from access.groups.members import read_role, set_member
 from access.management.command import (
     DRY_RUN,
     EMAIL,
@@ -23,7 +25,7 @@ from access.management.command import (
     many,
     option,
 )
-from access.models import ApiToken, Attempts, Group, Role
+from access.models import Attempts, Group, Role
 from access.sign_in.invitations import deactivate as end_account
 from access.sign_in.invitations import invitation_link, name_and_email
 from access.sign_in.lockouts import active_locks, lift_lock
@@ -59,7 +61,7 @@ def read_password(options: dict[str, Any]) -> str | None:
 
 def add(options: dict[str, Any]) -> CommandAnswer:
     """Add a person with the first memberships, all or nothing."""
-    roles = [_parse_membership(pair) for pair in options["member"]]
+    roles = [_group_and_role(pair) for pair in options["member"]]
     values = PersonChange(
         email=options["email"],
         is_staff=options["staff"] or options["superuser"],
@@ -76,14 +78,14 @@ def add(options: dict[str, Any]) -> CommandAnswer:
         link = invitation_link(user)
         note = "The link works once, for a week. 'loci person password' sets a password instead."
         return CommandAnswer(
-            person_row(user) | {"link": link}, f"Added {person_line(user)}\n\n  {link}\n\n{note}"
+            PersonOut.json(user) | {"link": link}, f"Added {person_line(user)}\n\n  {link}\n\n{note}"
         )
     return with_password(user, f"Added {person_line(user)}", password if options["generate"] else None)
 
 
 def with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
     """The person, with a generated password that is shown once."""
-    body = person_row(user) | ({"password": shown} if shown else {})
+    body = PersonOut.json(user) | ({"password": shown} if shown else {})
     return CommandAnswer(body, f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text)
 
 
@@ -92,7 +94,7 @@ def list_people(options: dict[str, Any]) -> CommandAnswer:
     people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
     lines = "\n".join(person_line(user) for user in people)
     none = "There are no people yet. Add one: loci person add NAME"
-    return CommandAnswer([person_row(user) for user in people], lines or none)
+    return CommandAnswer([PersonOut.json(user) for user in people], lines or none)
 
 
 def change(options: dict[str, Any]) -> CommandAnswer:
@@ -106,7 +108,7 @@ def change(options: dict[str, Any]) -> CommandAnswer:
     changed = change_person(operator(), user, values)
     same = f"'{user}' has these values already: nothing was changed."
     return CommandAnswer(
-        person_row(user) | {"changed": changed}, f"Now {person_line(user)}" if changed else same
+        PersonOut.json(user) | {"changed": changed}, f"Now {person_line(user)}" if changed else same
     )
 
 
@@ -117,7 +119,6 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
         raise Conflict(
             f"'{user}' is deactivated already.", hint="'loci person activate' reactivates.", field="user"
         )
-    tokens = sum(token.is_valid() for token in ApiToken.objects.filter(user=user))
     successor = find_person(options["hand_over_to"]) if options["hand_over_to"] else None
     with transaction.atomic():
         leaving = end_account(operator(), user, successor=successor)
@@ -126,12 +127,13 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
     if leaving.sole_admin_of and successor is None:
         groups = ", ".join(group.slug for group in leaving.sole_admin_of)
         note = f" Nobody else administers {groups}: --hand-over-to names who does from now on."
+    tokens = leaving.tokens
     revoked = f"{tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
         text = f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once."
     else:
         text = f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay."
-    body = {**person_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
+    body = {**PersonOut.json(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
     return CommandAnswer(body, text + note)
 
 
@@ -142,7 +144,7 @@ def activate(options: dict[str, Any]) -> CommandAnswer:
         raise Conflict(f"'{user}' is active already.", hint="Nothing was changed.", field="user")
     change_person(operator(), user, PersonChange(is_active=True))
     text = f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
-    return CommandAnswer(person_row(user), text)
+    return CommandAnswer(PersonOut.json(user), text)
 
 
 def change_password(options: dict[str, Any]) -> CommandAnswer:
@@ -160,7 +162,7 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     rows, text = list(active_locks(operator())), options["id"].strip().lower()
     if not text:
         return CommandAnswer(
-            [lock_row(row) for row in rows],
+            [LockOut.json(row) for row in rows],
             "\n".join(lock_line(row) for row in rows) or "Nobody is locked out.",
         )
     found = [row for row in rows if len(text) >= 4 and str(row.id).startswith(text)]
@@ -171,7 +173,7 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     if len(found) > 1:
         raise Conflict(f"'{text}' matches several locks.", hint="Give more of the id.", field="id")
     lift_lock(operator(), found[0])
-    return CommandAnswer(lock_row(found[0]), f"{found[0].address} can try again.")
+    return CommandAnswer(LockOut.json(found[0]), f"{found[0].address} can try again.")
 
 
 def lock_line(row: Attempts) -> str:
@@ -180,26 +182,19 @@ def lock_line(row: Attempts) -> str:
     return f"{row.id}  {row.kind:<10}  {who} from {row.address}: {row.count} attempts, until {row.until:%Y-%m-%d %H:%M} UTC"
 
 
-def lock_row(row: Attempts) -> dict[str, Any]:
-    """The lock as a dict for JSON."""
-    return {
-        "id": str(row.id),
-        "kind": row.kind,
-        "user": row.user.get_username() if row.user else None,
-        "address": row.address,
-        "count": row.count,
-        "until": row.until.isoformat() if row.until else None,
-    }
+class LockOut(Answer):
+    """A lock after too many attempts; `user` is null for an unknown name."""
+
+    id: UUID
+    kind: str
+    user: Annotated[str | None, ShownAs("user.username")]
+    address: str
+    count: int
+    until: datetime | None
 
 
-def _parse_membership(pair: str) -> tuple[Group, str]:
-    slug, separator, role = pair.rpartition("=")
-    if not separator or role not in Role.values:
-        raise InvalidInput(
-            f"'{pair}' is not GROUP=ROLE.",
-            hint=f"Roles are {', '.join(Role.values)}: --member ledger=curator",
-            field="member",
-        )
+def _group_and_role(pair: str) -> tuple[Group, str]:
+    slug, role = read_role(pair, "GROUP=ROLE", field="member", example="--member ledger=curator")
     return find_group(operator(), slug), role
 
 
@@ -225,19 +220,17 @@ def _memberships(user: User) -> list[dict[str, str]]:
     return sorted(({"group": row.group.slug, "role": row.role} for row in rows), key=lambda row: row["group"])
 
 
-def person_row(user: User) -> dict[str, Any]:
-    """The person as a dict for JSON."""
-    last_login = timezone.localtime(user.last_login).isoformat() if user.last_login else None
-    return {
-        "user": user.username,
-        "email": user.email,
-        "active": user.is_active,
-        "staff": user.is_staff,
-        "superuser": user.is_superuser,
-        "has_password": user.has_usable_password(),
-        "last_login": last_login,
-        "groups": _memberships(user),
-    }
+class PersonOut(Answer):
+    """A person who may log in."""
+
+    user: Annotated[str, ShownAs("username")]
+    email: str
+    active: Annotated[bool, ShownAs("is_active")]
+    staff: Annotated[bool, ShownAs("is_staff")]
+    superuser: Annotated[bool, ShownAs("is_superuser")]
+    has_password: Annotated[bool, ShownAs(lambda user, _: user.has_usable_password())]
+    last_login: datetime | None
+    groups: Annotated[list[dict[str, str]], ShownAs(lambda user, _: _memberships(user))]
 
 
 STAFF, SUPERUSER = "may enter the admin", "has every right in every group"

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
+from access.answers import Answer, ShownAs
 from access.connect import claude_line, client_json
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound
 from access.groups import find_group
@@ -25,6 +27,7 @@ from access.management.command import (
     option,
 )
 from access.models import ApiToken, Group, Role
+from access.sign_in.users import find_person
 from access.tokens import (
     NewToken,
     actor_for_token,
@@ -76,7 +79,7 @@ def create(options: dict[str, Any]) -> CommandAnswer:
     )
     connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
     return CommandAnswer(
-        {**token_row(made.token), "secret": made.secret, "connect": connect}, new_token_text(made)
+        {**TokenOut.json(made.token), "secret": made.secret, "connect": connect}, new_token_text(made)
     )
 
 
@@ -94,17 +97,12 @@ def find_existing(actor: Actor, slug: str, *, field: str) -> Group:
 
 def find_owner(name: str | None) -> "User":
     """The user of this name, or the first superuser if there is no name."""
-    users = get_user_model().objects.order_by("pk")
-    user = users.filter(username=name).first() if name else users.filter(is_superuser=True).first()
+    if name:
+        return find_person(name)
+    user = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
     if user is None:
-        known = ", ".join(users.values_list("username", flat=True)[:12])
-        raise NotFound(
-            f"There is no user '{name}'." if name else "There is no superuser.",
-            hint=f"Existing users: {known}."
-            if known
-            else "'loci up' creates the first one, 'loci person add NAME' any other.",
-            field="user",
-        )
+        hint = "'loci up' creates the first one, 'loci person add NAME --superuser' any other."
+        raise NotFound("There is no superuser.", hint=hint, field="user")
     return user
 
 
@@ -136,11 +134,11 @@ def list_tokens(options: dict[str, Any]) -> CommandAnswer:
     lines = [
         f"{token.id}  {token.state:<8}  {token.hint}…  {token.name} for {token.user}: "
         f"{', '.join(token.scopes)} in {bound_groups(token)}; now {rights_text(token)}"
-        f"{_until(token)}, {last_use(token)}"
+        f"{_until(token)}, {f'used {token.last_used_at:%Y-%m-%d %H:%M}' if token.last_used_at else 'never used'}"
         for token in tokens
     ]
     none = "There are no tokens. Create one: loci token create NAME"
-    return CommandAnswer([token_row(token) for token in tokens], "\n".join(lines) or none)
+    return CommandAnswer([TokenOut.json(token) for token in tokens], "\n".join(lines) or none)
 
 
 def change_token(
@@ -148,7 +146,7 @@ def change_token(
 ) -> CommandAnswer:
     """Suspend, resume or revoke one token."""
     token = change(operator(), find_token(options["id"]))
-    return CommandAnswer(token_row(token), f"Token '{token.name}' {done}.")
+    return CommandAnswer(TokenOut.json(token), f"Token '{token.name}' {done}.")
 
 
 def find_token(text: str) -> ApiToken:
@@ -200,24 +198,23 @@ def rights_text(token: ApiToken) -> str:
     return "; ".join(parts) or "nothing"
 
 
-def token_row(token: ApiToken) -> dict[str, Any]:
-    """The token as a dict for JSON."""
-    times = {
-        "created_at": token.created_at,
-        "expires_at": token.expires_at,
-        "last_used_at": token.last_used_at,
-    }
-    return {
-        "id": str(token.id),
-        "name": token.name,
-        "user": token.user.get_username(),
-        "scopes": token.scopes,
-        "groups": None if token.all_groups else [group.slug for group in token.groups.all()],
-        "default_group": token.default_group.slug if token.default_group else None,
-        "reaches": reached_groups(token),
-        "state": token.state,
-        **{name: time.isoformat() if time else None for name, time in times.items()},
-    }
+class TokenOut(Answer):
+    """A token with what it reaches now; `groups` is null if it is bound to none."""
+
+    id: UUID
+    name: str
+    user: Annotated[str, ShownAs("user.username")]
+    scopes: list[str]
+    groups: Annotated[
+        list[str] | None,
+        ShownAs(lambda token, _: None if token.all_groups else [group.slug for group in token.groups.all()]),
+    ]
+    default_group: Annotated[str | None, ShownAs("default_group.slug")]
+    reaches: Annotated[list[dict[str, Any]], ShownAs(lambda token, _: reached_groups(token))]
+    state: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
 
 
 def bound_groups(token: ApiToken) -> str:
@@ -229,11 +226,6 @@ def bound_groups(token: ApiToken) -> str:
 
 def _until(token: ApiToken) -> str:
     return f", until {token.expires_at:%Y-%m-%d}" if token.expires_at else ""
-
-
-def last_use(token: ApiToken) -> str:
-    """The time of the last use, as text."""
-    return f"used {token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at else "never used"
 
 
 ID: Final = option("id", help="the id of the token, its start, or its name")

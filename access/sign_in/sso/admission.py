@@ -17,12 +17,12 @@ from access.audit.operations import Operation
 from access.errors import LociError, NotFound, NotPermitted
 from access.groups import find_group
 from access.groups.members import remove_member, set_member
-from access.models import AuditEntry, Group, Identity, Membership
+from access.models import AuditEntry, Identity, Membership
 from access.sign_in.client_address import address_of
 from access.sign_in.login import BACKEND, log_success
 from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.sso.mapping import read_rules, wanted_roles
-from access.sign_in.users import PersonChange, add_person, change_person
+from access.sign_in.users import PersonChange, add_person, change_person, log_about
 
 log = logging.getLogger(__name__)
 ASK = "Ask an admin of Loci."
@@ -124,8 +124,7 @@ def link_identity(user: User, visitor: Visitor) -> None:
             issuer=visitor.issuer, subject=visitor.subject, defaults={"user": user}
         )
         if is_new:
-            payload = {"action": "identity", "issuer": visitor.issuer}
-            audit.append(sign_in_actor(visitor), Operation.PERSON, subject=f"user:{user}", payload=payload)
+            log_about(sign_in_actor(visitor), user, {"action": "identity", "issuer": visitor.issuer})
 
 
 def apply_groups(user: User, visitor: Visitor) -> None:
@@ -136,19 +135,16 @@ def apply_groups(user: User, visitor: Visitor) -> None:
     actor = sign_in_actor(visitor)
     for slug, role in wanted_roles(read_rules(chosen.groups), visitor.groups).items():
         try:
-            apply_role(actor, find_group(actor, slug), user, role)
+            group = find_group(actor, slug)
         except NotFound:
             log.warning("sign_in.groups names the group '%s', which does not exist", slug)
+            continue
+        if role:
+            set_member(actor, group, user=user, role=role)
+        elif Membership.objects.filter(group=group, user=user).exists():
+            remove_member(actor, group, user=user)
     if chosen.curators and not user.is_superuser:
         change_person(actor, user, PersonChange(is_staff=bool(visitor.groups & set(chosen.curators))))
-
-
-def apply_role(actor: Actor, group: Group, user: User, role: str) -> None:
-    """Set the role; without one, end the membership."""
-    if role:
-        set_member(actor, group, user=user, role=role)
-    elif Membership.objects.filter(group=group, user=user).exists():
-        remove_member(actor, group, user=user)
 
 
 def sign_in_actor(visitor: Visitor) -> Actor:

@@ -27,14 +27,9 @@ def proxied_visitor(request: HttpRequest) -> Visitor | None:
     if not name or len(name) > MAX_NAME_CHARS:
         return None
     email = name if "@" in name else ""
-    return Visitor(SignInWay.PROXY, name=name, email=email, groups=proxied_groups(request))
-
-
-def proxied_groups(request: HttpRequest) -> frozenset[str] | None:
-    """The groups in the proxy's header; None if the header is not configured or not sent."""
-    wanted = settings.LOCI.sign_in.proxy_groups_header
-    sent = header_of(request, wanted) if wanted else None
-    return None if sent is None else frozenset(filter(None, map(str.strip, sent.split(","))))
+    sent = header_of(request, chosen.proxy_groups_header) if chosen.proxy_groups_header else None
+    groups = None if sent is None else frozenset(filter(None, map(str.strip, sent.split(","))))
+    return Visitor(SignInWay.PROXY, name=name, email=email, groups=groups)
 
 
 def is_trusted(address: str) -> bool:

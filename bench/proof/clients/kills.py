@@ -4,20 +4,18 @@ import json
 import os
 import random
 import signal
-import subprocess
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.proof.client import Client
-from bench.proof.clients.ledger import Ledger
+from bench.proof.clients.ledger import Ledger, open_round
 from bench.proof.clients.sentences import Job, jobs
 from bench.proof.clients.traffic import Killing, Traffic, run_traffic
-from bench.proof.home import COMMAND_S, Home, make_home, open_home
-from bench.proof.proof import Finding, ProofError, Workshop, wait_until
-from bench.proof.server import Server, bad_lines, both_web_processes, kill, running
+from bench.proof.home import Home, make_home
+from bench.proof.proof import Finding, ProofError, Workshop
+from bench.proof.server import Server, bad_lines, both_web_processes, growth, killed, running
 
 SEED = 20_260_728
 WRITERS = 8
@@ -34,8 +32,7 @@ def prove_kills(workshop: Workshop) -> Finding:
         {"server": 25, "up": 5, "web": 5, "import": 5, "remember": 5},
         {"server": 3, "up": 1, "web": 1, "import": 1, "remember": 1},
     )
-    found = workshop.steps(kill_rounds(workshop, rounds))
-    return Finding.of(found, _numbers(found, rounds))
+    return Finding.of(workshop.steps(kill_rounds(workshop, rounds)))
 
 
 def kill_rounds(workshop: Workshop, rounds: dict[str, int]) -> dict[str, Callable[[], dict[str, Any]]]:
@@ -103,81 +100,67 @@ def gone_on(traffic: Traffic) -> list[str]:
 def looked_at(home: Home, ledger: Ledger, faults: list[str], before: int, traffic: Traffic) -> dict[str, Any]:
     """What a round found, with the witness's faults."""
     seen = home.check(ledger.as_json())
-    return {
-        "acknowledged": len(ledger.acknowledged) - before,
-        "afterwards": traffic.afterwards,
-        "in_flight": traffic.in_flight,
-        "refused": len(traffic.refusals),
-        "unanswered": traffic.broken,
-        "seen": seen,
-        "faults": [*faults, *ledger.odd_outcomes[:5], *seen["faults"]],
+    numbers = {
+        "writes acknowledged": len(ledger.acknowledged) - before,
+        "of these after the kill, by what lived on": traffic.afterwards,
+        "writes in flight at the signal": traffic.in_flight,
+        "calls refused": len(traffic.refusals),
+        "calls without an answer": traffic.broken,
+        "vectors made later": seen["owed"],
     }
+    return {"numbers": numbers, "faults": [*faults, *ledger.odd_outcomes[:5], *seen["faults"]]}
 
 
 def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill an import that has begun to write, look, import again: every row is there once."""
     home = make_home(workshop.folder / "home-import", workshop.database("import"))
-    file = workshop.folder / "import.jsonl"
+    file, log = workshop.folder / "import.jsonl", workshop.folder / "import.log"
     texts = _write_import(file, IMPORT_ROWS)
-    chance = random.Random(f"{SEED}:import:{number}")
-    with (workshop.folder / "import.log").open("a", encoding="utf-8") as words:
-        process = home.start("import", str(file), stdout=words, stderr=words)
-        wait_for_growth(process, home.written, by=100_000)
-        # By turns inside the first batch's transaction, and anywhere in the batches after it.
-        time.sleep(chance.uniform(*((0, 0.05) if number % 2 else KILL_WINDOW_S)))
-        kill(process, "import")
-        told: dict[str, Any] = {"sent": texts, "acknowledged": {}}
-        broken = home.check(told)
-        status = home.start("import", str(file), stdout=words, stderr=words).wait(timeout=COMMAND_S)
+    # By turns inside the first batch's transaction, and anywhere in the batches after it.
+    window_s = (0, 0.05) if number % 2 else KILL_WINDOW_S
+    after_s = random.Random(f"{SEED}:import:{number}").uniform(*window_s)
+    begun = growth(home.written, by=100_000)
+    was_killed = killed(home, "import", str(file), log=log, begun=begun, after_s=after_s)
+    told: dict[str, Any] = {"sent": texts, "acknowledged": {}}
+    broken = home.check(told)
+    home.manage("import", str(file))
     whole = home.check(told)
     faults = [f"after the kill: {fault}" for fault in broken["faults"]]
     faults += [f"after the second import: {fault}" for fault in whole["faults"]]
-    if status != 0 or whole["memories"] != len(texts):
-        faults.append(
-            f"the second import ended with {status}; {whole['memories']} of {len(texts)} rows are there"
-        )
-    if not broken["memories"] < len(texts):
+    if whole["memories"] != len(texts):
+        faults.append(f"{whole['memories']} of {len(texts)} rows are there after the second import")
+    if not was_killed or broken["memories"] >= len(texts):
         faults.append("the import was over when the signal came")
-    return {"acknowledged": broken["memories"], "seen": whole, "faults": faults}
+    return {
+        "numbers": {f"rows there at the kill, of {IMPORT_ROWS:,} each": broken["memories"]},
+        "faults": faults,
+    }
 
 
 def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill a `remember` that stores one line after the other. All rounds share one home."""
-    home, ledger, _ = open_round(workshop, "remember", is_first=number == 0)
-    chance = random.Random(f"{SEED}:remember:{number}")
+    home, ledger, log = open_round(workshop, "remember", is_first=number == 0)
     texts = [job.content for job in jobs(JOBS_A_ROUND, start=len(ledger.sent))]
-    lines, said = workshop.folder / "remember.txt", workshop.folder / "remember.out"
+    lines, said = workshop.folder / "remember.txt", workshop.log("remember.out")
     lines.write_text("\n".join(texts), encoding="utf-8")
     for text in texts:
         ledger.send(text)
-    flags = ("--lines", "--json", "--group", "harbour", "--scope", "group")
-    with (
-        lines.open(encoding="utf-8") as stdin,
-        said.open("w", encoding="utf-8") as out,
-        (workshop.folder / "remember.log").open("a", encoding="utf-8") as log,
-    ):
-        process = home.start("remember", "-", *flags, stdin=stdin, stdout=out, stderr=log)
-        wait_for_growth(process, lambda: said.stat().st_size, by=1)
-        time.sleep(chance.uniform(*KILL_WINDOW_S))
-        kill(process, "remember")
+    remember = ("remember", "-", "--lines", "--json", "--group", "harbour", "--scope", "group")
+    after_s = random.Random(f"{SEED}:remember:{number}").uniform(*KILL_WINDOW_S)
+    begun = growth(lambda: said.stat().st_size)
+    with lines.open(encoding="utf-8") as stdin, said.open("w", encoding="utf-8") as out:
+        if not killed(home, *remember, log=log, begun=begun, after_s=after_s, stdin=stdin, stdout=out):
+            raise ProofError("`remember` had ended by itself.")
     # The last line may be cut short; it is no acknowledgement then.
     written = said.read_text("utf-8").splitlines(keepends=True)
     answers = [json.loads(line) for line in written if line[-1] == "\n"]
     for text, answer in zip(texts, answers, strict=False):
         ledger.acknowledge(text, answer)
     seen = home.check(ledger.as_json())
-    return {"acknowledged": len(answers), "seen": seen, "faults": [*ledger.odd_outcomes[:5], *seen["faults"]]}
-
-
-def open_round(workshop: Workshop, name: str, *, is_first: bool) -> tuple[Home, Ledger, Path]:
-    """The home, the ledger and the server's log that all rounds of a kind share; the first one begins anew."""
-    path, file = workshop.folder / f"home-{name}", workshop.folder / f"{name}.jsonl"
-    log = workshop.folder / f"{name}.log"
-    if is_first:
-        file.unlink(missing_ok=True)
-        log.unlink(missing_ok=True)
-        return make_home(path, workshop.database(name)), Ledger(file), log
-    return open_home(path), Ledger(file), log
+    return {
+        "numbers": {"lines acknowledged": len(answers)},
+        "faults": [*ledger.odd_outcomes[:5], *seen["faults"]],
+    }
 
 
 def recalled(server: Server, home: Home, ledger: Ledger) -> list[str]:
@@ -205,42 +188,3 @@ def _turn(number: int, job: Job) -> str:
     turn = {"id": f"t{number}", "text": job.content, "group": job.group, "session": f"s{number // 40}"}
     moment = f"2026-03-{1 + number // 100 % 28:02}T{number // 60 % 24:02}:{number % 60:02}:00+00:00"
     return json.dumps({**turn, "timestamp": moment, "speaker": "Anna"})
-
-
-def wait_for_growth(process: subprocess.Popen[str], size: Callable[[], int], *, by: int) -> None:
-    """Wait until the process has made something `by` bytes longer: it has begun to write."""
-    start = size()
-
-    def has_grown() -> bool:
-        if process.poll() is not None:
-            raise ProofError(f"The command ended with {process.poll()} before it wrote.")
-        return size() >= start + by
-
-    wait_until(has_grown, "The command wrote nothing.", seconds=COMMAND_S, every_s=0.005)
-
-
-def _numbers(found: dict[str, Any], rounds: dict[str, int]) -> dict[str, Any]:
-    of = {kind: [found[f"{kind} {number}"] for number in range(amount)] for kind, amount in rounds.items()}
-    served = of["server"] + of["up"] + of["web"]
-    in_flight = [entry["in_flight"] for entry in served]
-    ends = [of[kind][-1]["seen"] for kind in ("server", "up", "web")]
-    return {
-        "web processes killed": len(of["server"]),
-        "`up` killed": len(of["up"]),
-        "one of two web processes killed": len(of["web"]),
-        "calls that these left without an answer": sum(entry["unanswered"] for entry in of["web"]),
-        "writes acknowledged by the other one": sum(entry["afterwards"] for entry in of["web"]),
-        "clients storing": WRITERS,
-        "writes acknowledged": sum(entry["acknowledged"] for entry in served),
-        "writes in flight at the signal": f"{min(in_flight)} to {max(in_flight)}",
-        "memories there in the end": sum(seen["memories"] for seen in ends),
-        "rows of the log in the end": sum(seen["log_rows"] for seen in ends),
-        "imports killed": len(of["import"]),
-        f"rows there at these kills, of {IMPORT_ROWS:,}": ", ".join(
-            str(e["acknowledged"]) for e in of["import"]
-        ),
-        "`remember` loops killed": len(of["remember"]),
-        "lines acknowledged by these": sum(entry["acknowledged"] for entry in of["remember"]),
-        "vectors made later": sum(entry["seen"]["owed"] for entry in found.values()),
-        "rounds with a fault": sum(bool(entry["faults"]) for entry in found.values()),
-    }

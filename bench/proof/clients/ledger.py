@@ -5,6 +5,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from bench.proof.home import Home, make_home, open_home
+from bench.proof.proof import Workshop
+
 
 class Ledger:
     """A file of lines, each a text sent or an acknowledgement of one with its id and outcome."""
@@ -44,3 +47,14 @@ class Ledger:
         self.acknowledged[line["text"]] = line["id"]
         if line["outcome"] != "created":
             self.odd_outcomes.append(f"{line['outcome']} instead of created: {line['text']}")
+
+
+def open_round(workshop: Workshop, name: str, *, is_first: bool = True) -> tuple[Home, Ledger, Path]:
+    """The home, the ledger and the log of servers that all rounds of a kind share; the first one begins anew."""
+    path, file = workshop.folder / f"home-{name}", workshop.folder / f"{name}.jsonl"
+    log = workshop.folder / f"{name}.log"
+    if not is_first:
+        return open_home(path), Ledger(file), log
+    file.unlink(missing_ok=True)
+    log.unlink(missing_ok=True)
+    return make_home(path, workshop.database(name)), Ledger(file), log

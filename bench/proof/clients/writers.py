@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from bench.proof.clients.ledger import Ledger
+from bench.proof.clients.ledger import Ledger, open_round
 from bench.proof.clients.sentences import GROUPS, TYPES, Job, jobs
 from bench.proof.clients.traffic import run_traffic, together
-from bench.proof.home import Home, make_home
+from bench.proof.home import Home
 from bench.proof.proof import Finding, Workshop
 from bench.proof.server import bad_lines, running
 
@@ -34,8 +34,7 @@ def over_http(
     workshop: Workshop, name: str, amount: int, *, readers: int = 0, clients: int = CLIENTS
 ) -> dict[str, Any]:
     """Let `clients` agents store `amount` memories in one server, then ask the database."""
-    home, ledger = begin(workshop, name)
-    log = workshop.log(f"{name}.log")
+    home, ledger, log = open_round(workshop, name)
     with running(home, log) as server:
         traffic = run_traffic(server, home.secret, jobs(amount), ledger, writers=clients, readers=readers)
     faults = [*traffic.refusals, *bad_lines(log)]
@@ -46,7 +45,7 @@ def over_http(
 
 def by_command(workshop: Workshop, each: int, *, processes: int = PROCESSES) -> dict[str, Any]:
     """Let `processes` shells run `manage.py remember` at once, each `each` times, on one file."""
-    home, ledger = begin(workshop, "commands")
+    home, ledger, _ = open_round(workshop, "commands")
     work = jobs(processes * each)
 
     def remember(job: Job) -> None:
@@ -64,7 +63,7 @@ def by_command(workshop: Workshop, each: int, *, processes: int = PROCESSES) -> 
 
 def by_process(workshop: Workshop, each: int, *, processes: int = PROCESSES) -> dict[str, Any]:
     """Let `processes` processes of `remember --lines` store `each` memories at once, all in one thread of one file."""
-    home, ledger = begin(workshop, "processes")
+    home, ledger, _ = open_round(workshop, "processes")
     work = jobs(processes * each)
 
     def remember(number: int) -> None:
@@ -79,12 +78,6 @@ def by_process(workshop: Workshop, each: int, *, processes: int = PROCESSES) -> 
             ledger.acknowledge(text, json.loads(line))
 
     return _at_once(home, ledger, [partial(remember, number) for number in range(processes)])
-
-
-def begin(workshop: Workshop, name: str) -> tuple[Home, Ledger]:
-    """A fresh home and an empty ledger."""
-    file = workshop.log(f"{name}.jsonl")
-    return make_home(workshop.folder / f"home-{name}", workshop.database(name)), Ledger(file)
 
 
 def _at_once(home: Home, ledger: Ledger, works: Sequence[Callable[[], None]]) -> dict[str, Any]:

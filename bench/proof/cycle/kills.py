@@ -2,25 +2,20 @@
 
 import json
 import random
-import subprocess
-import time
-from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from bench.proof.clients.kills import wait_for_growth
-from bench.proof.home import COMMAND_S, Home, make_home, open_home, own_variables
-from bench.proof.proof import Finding, ProofError, Workshop, wait_until
-from bench.proof.server import kill
+from bench.proof.home import Home, make_home, open_home, own_variables
+from bench.proof.proof import Finding, Workshop
+from bench.proof.server import growth, killed
 
 SEED = 20_270_104
 EVENTS = 1_500  # in the store before the first kill
 MORE = 60  # stored anew before each round, so that every cycle has work of every kind
 NEW_DATABASE = 100_000  # bytes written to PostgreSQL's log for a new database
 DAYS = 3  # that each round's clock is ahead of the one before
-SEEDING = "cycle.seed"
 
 
 def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
@@ -33,7 +28,7 @@ def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
         home = open_home(path)
     else:
         home = make_home(path, workshop.database("cycle"))
-        home.ask(SEEDING, "fill", told={"week": 0, "amount": events})
+        fill(home, 0, events)
     work = {"cycle": kill_cycle, "purge": kill_purge, "restore": kill_restore}
     found = workshop.steps(
         {
@@ -42,64 +37,71 @@ def prove_cycle_kills(workshop: Workshop, *, stored: int = EVENTS) -> Finding:
             for number in range(amount)
         }
     )
-    return Finding.of(found, _numbers(found))
+    return Finding.of(found)
 
 
 def kill_cycle(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     """Kill a cycle while it writes; the next one goes on with the same run, and one more finds nothing."""
-    home.ask(SEEDING, "fill", told={"week": number + 1, "amount": MORE})
+    fill(home, number + 1, MORE)
     now = (datetime.now(UTC) + timedelta(days=DAYS * (number + 1))).isoformat()
     cycle = ("compact", "--json", "--max-share", "1", "--now", now)
-    _killed(workshop, home, cycle, f"cycle:{number}", longest_s=1.5)
-    broken = _look(home)
+    _killed(workshop, home, cycle, f"cycle:{number}", 1.5, growth(home.written))
+    broken = look(home)
     ended = json.loads(home.manage(*cycle))
-    whole = _look(home)
+    whole = look(home)
     again = json.loads(home.manage(*cycle))
     faults = _both(broken, whole, "it went on")
     if ended["status"] != "done":
         faults.append(f"the cycle that went on ended {ended['status']}: {ended['error']}")
     if again["counts"]:
         faults.append(f"one more cycle was not empty: {again['counts']}")
-    return {"met": broken["run"] == "running", "counts": ended["counts"], "faults": faults}
+    numbers = {"killed at work": int(broken["run"] == "running"), **dict(sorted(ended["counts"].items()))}
+    return {"numbers": numbers, "faults": faults}
 
 
 def kill_purge(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     """Kill a purge; the memory is there whole or gone, and the next purge makes it gone."""
-    filled = home.ask(SEEDING, "fill", told={"week": 100 + number, "amount": MORE})
-    victim = filled["purgeable"][number]
+    victim = fill(home, 100 + number, MORE)[number]
     purge = ("memory", "purge", victim, "--yes", "--json", "--reason", "proof")
-    met = _killed(workshop, home, purge, f"purge:{number}", longest_s=0.1)
-    broken = _look(home, victim)
-    if broken["left"][victim]:
+    met = _killed(workshop, home, purge, f"purge:{number}", 0.1, growth(home.written))
+    broken = look(home, victim)
+    if broken["is_left"]:
         home.manage(*purge)
-    whole = _look(home, victim)
-    faults = _both(broken, whole, "the purge") + (["it is still there"] if whole["left"][victim] else [])
-    return {"met": met, "counts": {}, "faults": faults}
+    whole = look(home, victim)
+    faults = _both(broken, whole, "the purge") + (["it is still there"] if whole["is_left"] else [])
+    return {"numbers": {"killed at work": int(met)}, "faults": faults}
 
 
 def kill_restore(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     """Kill a restore of a backup; the store is the old one or the backup's, whole, and the next restore ends well."""
-    before = _look(home)
+    before = look(home)
     file = workshop.folder / "proof.backup"
     file.unlink(missing_ok=True)
     home.manage("backup", "--to", str(file), "--json")
-    home.ask(SEEDING, "fill", told={"week": 200 + number, "amount": MORE})
-    now = _look(home)
+    fill(home, 200 + number, MORE)
+    now = look(home)
     restore = ("restore", str(file), "--yes", "--json")
-    met = _killed(workshop, home, restore, f"restore:{number}", longest_s=0.5, begins=_a_new_store)
-    broken = _look(home)
+    met = _killed(workshop, home, restore, f"restore:{number}", 0.5, _a_new_store(home))
+    broken = look(home)
     home.manage(*restore)
-    whole = _look(home)
+    whole = look(home)
     faults = _both(broken, whole, "the restore")
     if broken["memories"] not in (before["memories"], now["memories"]):
         faults.append(f"{broken['memories']} memories are neither the old nor the restored store")
     if whole["memories"] != before["memories"]:
         faults.append(f"restored {whole['memories']} of {before['memories']} memories")
-    return {"met": met, "counts": {}, "faults": faults}
+    return {"numbers": {"killed at work": int(met)}, "faults": faults}
 
 
-def _look(home: Home, *purged: str) -> dict[str, Any]:
-    seen: dict[str, Any] = home.ask(SEEDING, "look", told={"purged": purged})
+def fill(home: Home, week: int, amount: int) -> list[str]:
+    """Store what people say in a week; the ids of what may be purged."""
+    purgeable: list[str] = home.ask("proof.cycle.seed:fill", week=week, amount=amount)
+    return purgeable
+
+
+def look(home: Home, victim: str = "") -> dict[str, Any]:
+    """What is half-done, and whether a memory is there."""
+    seen: dict[str, Any] = home.ask("proof.cycle.seed:look", victim=victim)
     return seen
 
 
@@ -113,56 +115,23 @@ def _killed(
     home: Home,
     command: tuple[str, ...],
     name: str,
-    *,
     longest_s: float,
-    begins: Callable[["subprocess.Popen[str]", Home], None] = lambda process, home: wait_for_growth(
-        process, home.written, by=1
-    ),
+    begun: Callable[[], bool],
 ) -> bool:
-    """Start a command and kill it at a random moment after it began to write; False where it was over before."""
+    """Kill a command at a random moment after it began; False where it was over before."""
     after_s = random.Random(f"{SEED}:{name}").uniform(0, longest_s)
-    with (workshop.folder / "cycle.log").open("a", encoding="utf-8") as log:
-        process = home.start(*command, stdout=log, stderr=log)
-        try:
-            begins(process, home)
-        except ProofError:
-            return False
-        time.sleep(after_s)
-        if process.poll() is not None:
-            return False
-        kill(process, command[0])
-        return True
+    return killed(home, *command, log=workshop.folder / "cycle.log", begun=begun, after_s=after_s)
 
 
-def _a_new_store(process: "subprocess.Popen[str]", home: Home) -> None:
-    """Wait until a file appears in the home or among its backups, or much is written to the server: the restore has begun."""
-    before, written = _files(home), home.written()
-    is_file = "DATABASE_URL" not in own_variables(home.path)
-
-    def has_begun() -> bool:
-        if process.poll() is not None:
-            raise ProofError("The restore ended before it made a file.")
-        return bool(_files(home) - before) or (not is_file and home.written() - written > NEW_DATABASE)
-
-    wait_until(has_begun, "The restore made no file.", seconds=COMMAND_S, every_s=0.002)
+def _a_new_store(home: Home) -> Callable[[], bool]:
+    """Whether a file has appeared in the home or among its backups, or much was written to the server: a restore has begun."""
+    before = _files(home)
+    if "DATABASE_URL" in own_variables(home.path):
+        has_grown = growth(home.written, by=NEW_DATABASE)
+        return lambda: bool(_files(home) - before) or has_grown()
+    return lambda: bool(_files(home) - before)
 
 
 def _files(home: Home) -> set[str]:
     kept = {"memory.db-wal", "memory.db-shm"}
     return {path.name for folder in (home.path, home.path / "backups") for path in folder.iterdir()} - kept
-
-
-def _numbers(found: dict[str, Any]) -> dict[str, Any]:
-    of = {
-        kind: [seen for step, seen in found.items() if step.startswith(kind)]
-        for kind in ("cycle", "purge", "restore")
-    }
-    counts = sum((Counter(seen["counts"]) for seen in of["cycle"]), Counter[str]())
-    return {
-        **{
-            f"{kind}s killed at work, of rounds": f"{sum(s['met'] for s in seen)} of {len(seen)}"
-            for kind, seen in of.items()
-        },
-        **{f"{name} by the cycles that went on": count for name, count in sorted(counts.items())},
-        "rounds with a fault": sum(bool(seen["faults"]) for seen in found.values()),
-    }

@@ -1,67 +1,43 @@
-"""Work for a cycle, and whether one that was killed left anything half-done; a process of its own in LOCI_HOME.
+"""Work for a cycle, and whether one that was killed left anything half-done; in a process of its own in a home."""
 
-`python -m bench.proof.cycle.seed fill | look`: {"amount": n, "week": n} on stdin for `fill`; the answer is JSON.
-"""
-
-import json
-import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import django
-
-django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
-
-from access.tokens import operator  # noqa: E402
-from bench.proof.cycle.year_texts import said_in_week  # noqa: E402
-from bench.proof.cycle.year_week import lost_sources  # noqa: E402
-from bench.proof.witness import half_written, store_faults  # noqa: E402
-from maintenance.cycle.undo import standing_changes  # noqa: E402
-from maintenance.models import Run  # noqa: E402
-from maintenance.runs.preview import unpack_change  # noqa: E402
-from memories.draft import Draft  # noqa: E402
-from memories.embedding import get_encoder  # noqa: E402
-from memories.lifecycle.undo.rows import table_named  # noqa: E402
-from memories.models import Memory, Piece  # noqa: E402
-from memories.store.bulk import store_many  # noqa: E402
+from access.tokens import operator
+from bench.proof.cycle.year_texts import said_in_week
+from bench.proof.cycle.year_week import lost_sources
+from bench.proof.witness import half_written, store_faults
+from maintenance.cycle.undo import standing_changes
+from maintenance.models import Run
+from maintenance.runs.preview import unpack_change
+from memories.embedding import get_encoder
+from memories.lifecycle.undo.rows import table_named
+from memories.models import Memory
+from memories.store.bulk import store_many
 
 
-def fill(told: dict[str, Any]) -> dict[str, Any]:
-    """Store a week of what people say, as events of months ago; give what may be purged."""
+def fill(week: int, amount: int) -> list[str]:
+    """Store a week of what people say, as events of months ago; the ids of what may be purged."""
     get_encoder(timeout_s=60)
-    monday = datetime.now(UTC) - timedelta(weeks=30 + told["week"] % 20)
-    said = said_in_week(told["week"], told["amount"], monday=monday)
-    drafts = [
-        Draft(
-            one.content,
-            type=one.type,
-            group=one.group,
-            scope="group",
-            confidence=one.confidence,
-            valid_from=one.valid_from,
-            # Those that are to be kept for a while are over when the next cycle comes.
-            expires_at=datetime.now(UTC) + timedelta(minutes=1) if one.expires_at else None,
-        )
-        for one in said
-    ]
+    monday = datetime.now(UTC) - timedelta(weeks=30 + week % 20)
+    said = said_in_week(week, amount, monday=monday)
+    # What is to be kept for a while is over when the next cycle comes.
+    soon = datetime.now(UTC) + timedelta(minutes=1)
+    drafts = [replace(draft, thread="", expires_at=soon if draft.expires_at else None) for draft, _ in said]
     store_many(operator(), drafts)
     rows = Memory.objects.filter(state="live").order_by("key")
-    return {
-        "memories": Memory.objects.count(),
-        "purgeable": [str(id_) for id_ in rows.values_list("id", flat=True)[:200]],
-    }
+    return [str(id_) for id_ in rows.values_list("id", flat=True)[:200]]
 
 
-def look(told: dict[str, Any]) -> dict[str, Any]:
-    """Say what is half-done: in the indexes, the rows, the log, and between a run's changes and the rows."""
+def look(victim: str = "") -> dict[str, Any]:
+    """What is half-done: in the indexes, the rows, the log, and between a run's changes and the rows; is this memory there?"""
     last = Run.objects.order_by("-key").first()
     return {
         "memories": Memory.objects.count(),
-        "pieces": Piece.objects.count(),
         "run": last.status if last else "",
-        "counts": last.counts if last else {},
         "faults": [*store_faults(), *half_written(), *lost_sources(), *(_unlike(last) if last else [])],
-        "left": _left_of(told.get("purged", [])),
+        "is_left": bool(victim) and Memory.objects.filter(id=victim).exists(),
     }
 
 
@@ -88,18 +64,3 @@ def _agrees(table: str, key: int, after: dict[str, Any]) -> bool:
     return row is None or all(
         getattr(row, name) == table_named(table).typed(name, value) for name, value in after.items()
     )
-
-
-def _left_of(purged: list[str]) -> dict[str, bool]:
-    """Say of each memory whether it is still there, whole; a purge leaves all of it or nothing."""
-    return {id_: Memory.objects.filter(id=id_).exists() for id_ in purged}
-
-
-def main() -> None:
-    """Do what the first argument says."""
-    told = json.load(sys.stdin)
-    print(json.dumps({"fill": fill, "look": look}[sys.argv[1]](told)))
-
-
-if __name__ == "__main__":
-    main()

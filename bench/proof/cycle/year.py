@@ -24,8 +24,9 @@ def prove_year(workshop: Workshop) -> Finding:
 
     def live(week: int) -> dict[str, Any]:
         is_deep = (week + 1) % DEEP_EVERY == 0 or week == weeks - 1
-        told = {"week": week, "amount": memories // weeks, "is_deep": is_deep}
-        seen: dict[str, Any] = home.ask("cycle.year_week", told=told)
+        seen: dict[str, Any] = home.ask(
+            "proof.cycle.year_week:live_a_week", week=week, amount=memories // weeks, is_deep=is_deep
+        )
         return seen
 
     found = workshop.steps({f"week {week + 1}": partial(live, week) for week in range(weeks)})

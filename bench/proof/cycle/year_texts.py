@@ -4,8 +4,10 @@ Everything is made from a number: the same number says the same.
 """
 
 import random
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from memories.draft import Draft
 
 PEOPLE = ("Anna", "Bruno", "Chiara", "Deniz", "Emeka", "Freya", "Goran", "Hana", "Ines", "Jonas")
 TOPICS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -48,17 +50,10 @@ FACTS = (
 MONTHS = ("January", "March", "May", "July", "September", "November")
 
 
-@dataclass(frozen=True)
-class Said:
-    """One thing that somebody tells: the fields of a draft; `corrects` where it replaces an older fact."""
+class Said(NamedTuple):
+    """One thing that somebody tells; `corrects` where it replaces an older fact."""
 
-    content: str
-    type: str
-    group: str
-    confidence: float = 0.7
-    valid_from: datetime | None = None
-    expires_at: datetime | None = None
-    thread: str = ""
+    draft: Draft
     corrects: bool = False
 
 
@@ -74,17 +69,16 @@ def _said(number: int, dice: random.Random, monday: datetime) -> Said:
     group = "harbour" if number % 3 else "orchard"
     moment = monday + timedelta(hours=dice.uniform(0, 6 * 24))
     share = dice.random()
+    own: dict[str, Any] = {"group": group, "scope": "group", "confidence": 0.7}
     if share < 0.06:
-        return Said(dice.choice(ROUTINES), "episodic", group, valid_from=moment)
+        return Said(Draft(dice.choice(ROUTINES), type="episodic", valid_from=moment, **own))
     if share < 0.60:
         thread = f"week {monday:%G-%V} talk" if dice.random() < 0.3 else ""
-        return Said(_event(dice), "episodic", group, valid_from=moment, thread=thread)
-    if share < 0.85:
-        return Said(_fact(number, dice), "semantic", group)
+        return Said(Draft(_event(dice), type="episodic", valid_from=moment, thread=thread, **own))
     if share < 0.95:
-        return Said(_fact(number, dice), "semantic", group, corrects=True)
-    until = moment + timedelta(days=dice.randint(3, 60))
-    return Said(f"Perhaps {_fact(number, dice)}", "semantic", group, confidence=0.06, expires_at=until)
+        return Said(Draft(_fact(number, dice), type="semantic", **own), corrects=share >= 0.85)
+    own |= {"confidence": 0.06, "expires_at": moment + timedelta(days=dice.randint(3, 60))}
+    return Said(Draft(f"Perhaps {_fact(number, dice)}", type="semantic", **own))
 
 
 def _event(dice: random.Random) -> str:

@@ -3,16 +3,13 @@
 import json
 import random
 import sys
-import time
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import psutil
-
+from bench.proof.cycle.kills import fill, look
 from bench.proof.home import VARIABLES_FILE, Home, make_home, open_home, run
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import Workshop
+from bench.proof.server import killed
 
 EVENTS, QUICK_EVENTS = 2_000, 150
 SEED = 20_270_319
@@ -41,7 +38,7 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     """Fill a store in SQLite, move it twice, killing the first move once; compare all three stores."""
     home = make_home(workshop.folder / "home-move")
     amount = workshop.pick(EVENTS, QUICK_EVENTS)
-    home.ask("cycle.seed", "fill", told={"week": 3, "amount": amount})
+    fill(home, 3, amount)
     # The schema comes from the move itself.
     server.new_database("moved", empty=True)
     variables = server.variables("moved")
@@ -58,14 +55,13 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     third = _digest(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
     faults = [f"moved: {name} are others" for name in first if first[name] != second[name]]
     faults += [f"moved back: {name} are others" for name in fourth if fourth[name] != third[name]]
-    seen = _at(home, {"LOCI_STORAGE_DATABASE": str(file)})
-    look = seen.ask("cycle.seed", "look", told={})
-    return {
+    seen = look(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
+    numbers = {
         "memories": first["memories"][0],
-        "killed": was_killed,
-        "overlap": [there["overlap"], back["overlap"]],
-        "faults": [*faults, *look["faults"]],
+        "answers alike, there and back": f"{there['overlap']:.0%} and {back['overlap']:.0%}",
+        "a move was killed and went on": "yes" if was_killed else "no, it was over before",
     }
+    return {"numbers": numbers, "faults": [*faults, *seen["faults"]]}
 
 
 def _digest(home: Home) -> dict[str, Any]:
@@ -86,17 +82,8 @@ def _move(home: Home, to: str) -> dict[str, Any]:
 
 def _killed_move(home: Home, to: str, workshop: Workshop) -> bool:
     """Start a move and kill it after a while; False where it was over before."""
-    log: Path = workshop.folder / "move.log"
-    with log.open("a", encoding="utf-8") as words:
-        process = home.start("move", "--to", to, "--json", stdout=words, stderr=words)
-        time.sleep(random.Random(SEED).uniform(*KILL_WINDOW_S))
-        if process.poll() is not None:
-            return False
-        # With what it had started: a migration that lived on would be in the way of the next one.
-        everyone = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-        for each in everyone:
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
-        process.wait()
-        time.sleep(1)
-    return True
+    after_s = random.Random(SEED).uniform(*KILL_WINDOW_S)
+    log = workshop.folder / "move.log"
+    # With what it has started: a migration that lived on would be in the way of the next one.
+    move = ("store", "move", "--to", to, "--json")
+    return killed(home, *move, log=log, begun=lambda: True, after_s=after_s, with_children=True)

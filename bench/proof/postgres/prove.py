@@ -1,23 +1,30 @@
 """Proof: on PostgreSQL too, nothing acknowledged is lost, whichever process is killed, on one site or two."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bench.proof.clients.kills import kill_rounds
+from bench.proof.clients.kills import gone_on, kill_rounds, looked_at, recalled, store_more
+from bench.proof.clients.ledger import open_round
+from bench.proof.clients.traffic import Killing
 from bench.proof.clients.writers import over_http
 from bench.proof.cycle.kills import prove_cycle_kills
-from bench.proof.postgres.crash import kill_database
 from bench.proof.postgres.moving import there_and_back
 from bench.proof.postgres.purging import purge_and_scan
-from bench.proof.postgres.reading import read_replica
 from bench.proof.postgres.server import PostgresServer
-from bench.proof.postgres.sites import two_sites
+from bench.proof.postgres.sites import read_replica, two_sites
 from bench.proof.proof import Finding, Workshop
+from bench.proof.server import running
 
 WRITERS = 16
 EVENTS = 300  # before the first killed cycle
+SEED = 20_270_318
+KILL_WINDOW_S = (0.0, 3.0)
+GO_ON_S = 4.0  # of the writers, after the database is back
+# What an agent may be told while there is no database.
+EXPECTED = ("[unavailable]", "503: ")
 Step = Callable[[], dict[str, Any]]
 
 
@@ -33,7 +40,7 @@ def prove_postgres(workshop: Workshop) -> Finding:
         found = workshop.steps({name: partial(_on, server, step) for name, step in steps.items()})
     finally:
         server.stop()
-    return Finding.of(found, _numbers(found))
+    return Finding.of(found)
 
 
 def _on(server: PostgresServer, step: Step) -> dict[str, Any]:
@@ -62,6 +69,23 @@ def _steps(workshop: Workshop, server: PostgresServer) -> dict[str, Step]:
     }
 
 
+def kill_database(workshop: Workshop, server: PostgresServer, number: int) -> dict[str, Any]:
+    """Kill every process of the database server while agents store, start it again, ask it. All rounds share one home."""
+    home, ledger, log = open_round(workshop, "database", is_first=number == 0)
+    after_s = random.Random(f"{SEED}:{number}").uniform(*KILL_WINDOW_S)
+    before = len(ledger.acknowledged)
+
+    def crash() -> None:
+        server.kill()
+        server.start()
+
+    with running(home, log) as web:
+        traffic = store_more(web, home, ledger, Killing(after_s, crash, GO_ON_S))
+        faults = [*recalled(web, home, ledger), *gone_on(traffic)]
+    faults += [text for text in traffic.refusals if not any(word in text.lower() for word in EXPECTED)][:5]
+    return looked_at(home, ledger, faults, before, traffic)
+
+
 def _cycles(workshop: Workshop) -> dict[str, Any]:
     """The proof of killed cycles, purges and restores, on PostgreSQL; it goes on where it was stopped."""
     inner = replace(workshop, folder=workshop.folder / "cycles")
@@ -69,47 +93,3 @@ def _cycles(workshop: Workshop) -> dict[str, Any]:
     finding = prove_cycle_kills(inner, stored=EVENTS)
     inner.forget()
     return {"numbers": finding.numbers, "faults": [*finding.faults]}
-
-
-def _numbers(found: dict[str, Any]) -> dict[str, Any]:
-    def of(kind: str) -> list[dict[str, Any]]:
-        return [seen for step, seen in found.items() if step.startswith(f"{kind} ")]
-
-    served = of("server") + of("up") + of("web")
-    crashes = of("database")
-    sites, purge, move, replica = (found[step] for step in ("two sites", "purge", "move", "replica"))
-    writers = {
-        f"{step}: {name}": value
-        for step in ("writers", "writers, 4 recalling")
-        for name, value in found[step]["numbers"].items()
-    }
-    scans = {
-        f"purged text, files of data, log of writes, samples: {step}": f"{seen['data']}, {seen['wal']}, {seen['samples']}"
-        for step, seen in purge["counts"].items()
-    }
-    return {
-        **{f"{WRITERS} {name}": value for name, value in writers.items()},
-        "web processes, `up`, one of two web processes, `remember` killed": ", ".join(
-            str(len(of(kind))) for kind in ("server", "up", "web", "remember")
-        ),
-        "writes acknowledged before or beside these kills": sum(seen["acknowledged"] for seen in served),
-        "database servers killed": len(crashes),
-        "writes acknowledged, by the same web process after the kill": f"{sum(c['acknowledged'] for c in crashes):,},"
-        f" {sum(c['afterwards'] for c in crashes):,}",
-        "writes in flight at the kill, refused until it was back": f"{sum(c['in_flight'] for c in crashes):,},"
-        f" {sum(c['refused'] for c in crashes):,}",
-        "two sites: found by the other's next recall": f"{sites['found at once']} of {sites['words']}",
-        "two sites: restarts under 8 writers, writes acknowledged, lost": f"{sites['restarts']},"
-        f" {sites['acknowledged']:,}, {sites['lost']}",
-        "two sites: calls sent again to the other site": sites["repeated"],
-        "replica: found by the writer's own next recall": f"{replica['words']} of {replica['words']}",
-        "replica standing still: recalls two seconds after a write that it answered": f"{replica['by_replica']} of"
-        f" {replica['recalls']}",
-        "replica stopped: recalls answered by the primary": f"{replica['without']} of 3",
-        **scans,
-        "moved there and back, memories": move["memories"],
-        "answers alike, there and back": " and ".join(f"{share:.0%}" for share in move["overlap"]),
-        "a move was killed and went on": "yes" if move["killed"] else "no, it was over before",
-        **found["cycles"]["numbers"],
-        "steps with a fault": sum(bool(seen["faults"]) for seen in found.values()),
-    }

@@ -57,7 +57,11 @@ def purge_and_scan(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     scan("VACUUM (FULL) of Loci's tables", *(f'VACUUM (FULL) "{table}"' for table in tables))
     scan("and the log of writes switched", "SELECT pg_switch_wal()", "CHECKPOINT", "SELECT pg_switch_wal()")
     at_home = [f"the home holds the text: {Path(file).name}" for file in _grep(home.path)]
-    return {"counts": counts, "faults": [*_faults(counts, told), *at_home]}
+    numbers = {
+        f"{step}: files of data, log of writes, samples": ", ".join(map(str, seen.values()))
+        for step, seen in counts.items()
+    }
+    return {"numbers": numbers, "faults": [*_faults(counts, told), *at_home]}
 
 
 def _files_with(data: Path, statistic: Path) -> dict[str, int]:

@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +16,7 @@ import psycopg
 
 from bench.proof.home import VARIABLES_FILE, run
 from bench.proof.proof import ProofError
+from bench.proof.server import kill_all
 
 START_S, STOP_S = 120, 60
 TEMPLATE = "proof_template"
@@ -83,13 +83,7 @@ class PostgresServer:
         if pid is None:
             raise ProofError(f"The database server had ended by itself; see {self.log}.")
         postmaster = psutil.Process(pid)
-        everyone = [postmaster, *postmaster.children(recursive=True)]
-        for process in everyone:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
-        _, alive = psutil.wait_procs(everyone, timeout=STOP_S)
-        if alive:
-            raise ProofError(f"{len(alive)} processes of the killed database server live on.")
+        kill_all([postmaster, *postmaster.children(recursive=True)])
 
     def pid(self) -> int | None:
         """The id of the server's first process; None where it does not run."""

@@ -1,23 +1,24 @@
-"""Two installations on one database: what one stores the other finds, and a rolling restart loses nothing."""
+"""Two sites on one database, and a replica: what is stored through one is found through the other, and nothing is lost."""
 
+import random
 import shutil
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.proof.client import GONE, Client, Refused
-from bench.proof.clients.ledger import Ledger
+from bench.proof.clients.ledger import Ledger, open_round
 from bench.proof.clients.sentences import GROUPS, Job, jobs
 from bench.proof.clients.traffic import together
-from bench.proof.clients.writers import begin
 from bench.proof.home import Home, open_home
-from bench.proof.postgres.words import CodeWords, finds
+from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import Workshop, wait_until
-from bench.proof.server import Server, bad_lines, start, web_processes
+from bench.proof.server import Server, bad_lines, running, start, web_processes
 
 WRITERS = 8
 WORDS, QUICK_WORDS = 40, 5  # stored through one site and looked for through the other
@@ -25,13 +26,39 @@ RESTARTS, QUICK_RESTARTS = 4, 2
 BETWEEN_S = 3.0
 PAUSE_S = 0.1
 READY_S = 120
+REPLICA_WORDS, QUICK_REPLICA_WORDS = 40, 10
+LATER_S = 2.5  # after the last write; then the replica answers
+RECALLS = 20
+
+
+@dataclass
+class CodeWords:
+    """What was stored is in the ledger."""
+
+    ledger: Ledger
+    dice: random.Random = field(default_factory=lambda: random.Random(7))
+
+    def store(self, client: Client) -> tuple[str, str]:
+        """A new word and the id of its memory."""
+        word = f"zq{self.dice.getrandbits(48):x}"
+        text = f"The new code word for the harbour gate is {word}."
+        self.ledger.send(text)
+        answer = client.call("store_memory", content=text, group=GROUPS[0], scope="group")
+        self.ledger.acknowledge(text, answer)
+        return word, str(answer["id"])
+
+
+def finds(client: Client, word: str, id_: str) -> bool:
+    """Whether a question about the word gets its memory."""
+    question = f"Is {word} the code word of the harbour gate?"
+    results = client.call("recall_memory", query=question, group=GROUPS[0])["results"]
+    return id_ in {item["id"] for item in results}
 
 
 def two_sites(workshop: Workshop) -> dict[str, Any]:
     """Start `up` twice in two homes on one database; look, restart one after the other under writers, look again."""
-    home, ledger = begin(workshop, "sites")
+    home, ledger, log = open_round(workshop, "sites")
     homes = [home, _second_home(home, workshop)]
-    log = workshop.log("sites.log")
     sites = list[Server]()
     with ExitStack() as stack:
         stack.callback(lambda: [site.stop() for site in sites])
@@ -43,8 +70,8 @@ def two_sites(workshop: Workshop) -> dict[str, Any]:
     lost = len(ledger.sent) - len(ledger.acknowledged)
     if lost:
         faults.append(f"{lost} writes were never acknowledged")
-    found = {"acknowledged": len(ledger.acknowledged), "lost": lost, "seen": seen, "faults": faults}
-    return {**words, **rolled, **found}
+    numbers = {**words["numbers"], **rolled["numbers"], "writes acknowledged": len(ledger.acknowledged)}
+    return {"numbers": numbers | {"writes lost": lost}, "faults": faults}
 
 
 def _second_home(home: Home, workshop: Workshop) -> Home:
@@ -69,7 +96,7 @@ def _words(sites: list[Server], secret: str, ledger: Ledger, count: int) -> dict
                 first += 1
             else:
                 faults.append(f"the other site's next recall did not find {word}")
-    return {"words": count, "found at once": first, "faults": faults}
+    return {"numbers": {f"found by the other's next recall, of {count}": first}, "faults": faults}
 
 
 def _is_ready(client: Client) -> bool:
@@ -86,7 +113,7 @@ def _rolling(
     """Restart one site after the other while agents write through whichever answers; nothing may be lost."""
     waiting = jobs(100_000, start=1_000)[::-1]
     over = threading.Event()
-    told = {"restarts": 0, "repeated": 0}
+    told = {"restarts under writers": 0, "calls sent again": 0}
 
     def restart() -> None:
         try:
@@ -97,14 +124,14 @@ def _rolling(
                 time.sleep(BETWEEN_S)
                 sites[at] = start(homes[at], log, supervised=True)
                 wait_until(lambda at=at: web_processes(sites[at].pid), "A site did not come back.")  # type: ignore[misc]
-                told["restarts"] += 1
+                told["restarts under writers"] += 1
             time.sleep(BETWEEN_S)
         finally:
             over.set()
 
     write: Callable[[int], None] = partial(_write, sites, homes[0].secret, waiting, ledger, over, told)
     faults = together([restart, *(partial(write, number) for number in range(WRITERS))])
-    return {**told, "faults": faults}
+    return {"numbers": told, "faults": faults}
 
 
 def _write(
@@ -132,7 +159,57 @@ def _write(
                 try:
                     answer = clients[port].call("store_memory", **arguments)
                 except (Refused, *GONE):
-                    told["repeated"] += 1
+                    told["calls sent again"] += 1
                     time.sleep(PAUSE_S)
             ledger.acknowledge(job.content, answer)
             time.sleep(PAUSE_S)  # leaves the machine to the site that starts
+
+
+def read_replica(workshop: Workshop, server: PostgresServer) -> dict[str, Any]:
+    """Copy the server with pg_basebackup, recall beside writes, then stop the replica."""
+    home, ledger, log = open_round(workshop, "replica")
+    replica = PostgresServer(workshop.folder / "replica")
+    replica.copy_from(server)
+    variables = {"DATABASE_REPLICA_URL": replica.url("replica")}
+    try:
+        with running(home, log, variables=variables) as web, Client(web.port, home.secret) as client:
+            found = _recall_both(client, ledger, replica, workshop.pick(REPLICA_WORDS, QUICK_REPLICA_WORDS))
+    finally:
+        replica.stop()
+    seen = home.check(ledger.as_json())
+    faults = [*found["faults"], *ledger.odd_outcomes[:5], *seen["faults"], *bad_lines(log)]
+    return {"numbers": found["numbers"], "faults": faults}
+
+
+def _recall_both(client: Client, ledger: Ledger, replica: PostgresServer, count: int) -> dict[str, Any]:
+    words, faults = CodeWords(ledger), list[str]()
+    for job in jobs(20):
+        ledger.send(job.content)
+        ledger.acknowledge(job.content, client.call("store_memory", **job.arguments()))
+    for _ in range(count):
+        word, id_ = words.store(client)
+        if not finds(client, word, id_):
+            faults.append(f"its own writer's next recall did not find {word}")
+    found = count - len(faults)
+    # A replica that stands still shows who answers.
+    replica.ask("SELECT pg_wal_replay_pause()")
+    word, id_ = words.store(client)
+    if not finds(client, word, id_):
+        faults.append("a writer's recall within two seconds went to the replica")
+    time.sleep(LATER_S)
+    later = sum(finds(client, word, id_) for _ in range(RECALLS))
+    if later:
+        faults.append(f"{later} of {RECALLS} recalls after two seconds went to the primary")
+    replica.ask("SELECT pg_wal_replay_resume()")
+    time.sleep(1)
+    resumed = sum(finds(client, word, id_) for _ in range(RECALLS))
+    if resumed < RECALLS:
+        faults.append(f"{RECALLS - resumed} recalls by the replica did not find what had reached it")
+    replica.stop()
+    without = sum(finds(client, word, id_) for _ in range(3))
+    numbers = {
+        f"found by the writer's own next recall, of {count}": found,
+        f"recalls answered while it stood still, of {RECALLS}": RECALLS - later,
+        "recalls answered by the primary after it was stopped, of 3": without,
+    }
+    return {"numbers": numbers, "faults": faults}

@@ -57,8 +57,8 @@ def _filled(workshop: Workshop, name: str, memories: int, items: int, found: Num
     if name in found:
         return open_home(path)
     home = make_home(path)
-    seeds = [] if workshop.is_quick else [str(workshop.folder / "seeds.npy")]
-    found[name] = home.ask("team.store", str(memories), str(items), *seeds)
+    seeds = workshop.pick(str(workshop.folder / "seeds.npy"), "")
+    found[name] = home.ask("proof.team.store:fill", count=memories, items=items, seeds=seeds)
     workshop.note(name, found[name])
     return home
 

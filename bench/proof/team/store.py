@@ -1,33 +1,20 @@
-"""Fills the store that LOCI_HOME names for the proof `team`; counts the queries of its pages.
+"""A store for the proof `team`, of which some memories wait for a decision; and the number of queries of its pages."""
 
-`python -m bench.proof.team.store COUNT ITEMS [SEEDS]` writes COUNT memories as bench.speed.store does, lets ITEMS of them
-wait for a decision, and prints JSON: how to log in, which pages are asked for, and the number of queries of each. SEEDS is
-a file with real vectors, made where it is not there; without it vectors are chance.
-"""
-
-import json
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-import django
 import numpy as np
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
-
-# Only after Django is set up can these be imported.
-from django.conf import settings  # noqa: E402
-from django.contrib.auth.models import User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.db import connection  # noqa: E402
-from django.test import Client  # noqa: E402
-from django.test.utils import CaptureQueriesContext  # noqa: E402
-
-from bench.speed.store import MAIN, Vectors, choose_groups, make_groups, seed_vectors, write  # noqa: E402
-from bench.speed.texts import TOPICS, load_vocabulary, make_texts  # noqa: E402
-from memories.embedding.loader import model_folder  # noqa: E402
-from memories.models import Doubt, Link, Memory  # noqa: E402
+from bench.speed.store import MAIN, Vectors, choose_groups, make_groups, seed_vectors, write
+from bench.speed.texts import TOPICS, load_vocabulary, make_texts
+from memories.embedding.loader import model_folder
+from memories.models import Doubt, Link, Memory
 
 USER, PASSWORD = "curator", "five hundred decisions a day"
 # Of a hundred items; the rest are candidates.
@@ -40,21 +27,21 @@ PAGES = {
 }
 
 
-def fill(count: int, items: int, seeds: Path | None) -> dict[str, Any]:
-    """Write the store and what waits in it."""
-    call_command("migrate", verbosity=0)
+def fill(count: int, items: int, seeds: str = "") -> dict[str, Any]:
+    """Write so many memories as bench.speed.store does, let so many wait for a decision, and say how to log in and which pages there are.
+
+    `seeds` is a file with real vectors, made where it is not there; without it vectors are chance.
+    """
     User.objects.create_superuser(USER, password=PASSWORD)
     vocabulary = load_vocabulary(model_folder(settings.LOCI.home).tokenizer)
-    vectors = seed_vectors(vocabulary, seeds) if seeds else _chance()
+    vectors = seed_vectors(vocabulary, Path(seeds)) if seeds else _chance()
     texts = make_texts(vocabulary, count, seed=count)
     write(texts, choose_groups(make_groups(), count), vectors)
     # Spread over the largest group: every so manieth of its memories waits, and each link ties two others.
     there = list(Memory.objects.filter(group__slug=MAIN).order_by("key").values_list("key", flat=True))
     keys = iter(there[:: max(1, len(there) // (2 * items))])
-    waiting = dict.fromkeys(("candidate", *SHARES), 0)
     for number in range(items):
         kind = _kind(number)
-        waiting[kind] += 1
         if kind in ("conflict", "duplicate"):
             Link.objects.create(
                 kind=kind, source_id=next(keys), target_id=next(keys), score=0.9, reason="near"
@@ -65,13 +52,7 @@ def fill(count: int, items: int, seeds: Path | None) -> dict[str, Any]:
                 Doubt.objects.create(memory_id=key, author_name="load", reason="outdated")
             else:
                 Memory.objects.filter(key=key).update(trust=kind)
-    return {
-        "user": USER,
-        "password": PASSWORD,
-        "waiting": waiting,
-        "pages": pages(),
-        "queries": queries(),
-    }
+    return {"user": USER, "password": PASSWORD, "pages": pages(), "queries": queries()}
 
 
 def _kind(number: int) -> str:
@@ -119,13 +100,3 @@ def _count(client: Client, url: str) -> int:
             raise SystemExit(f"{url} answered {answer.status_code}")
         counts.append(len(seen))
     return min(counts)
-
-
-def main() -> None:
-    """Fill the store; the answer is JSON on stdout."""
-    seeds = Path(sys.argv[3]) if len(sys.argv) > 3 else None
-    print(json.dumps(fill(int(sys.argv[1]), int(sys.argv[2]), seeds)))
-
-
-if __name__ == "__main__":
-    main()

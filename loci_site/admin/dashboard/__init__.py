@@ -18,6 +18,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.day_range import UTC_DAYS
 from access.audit.operations import Operation
+from access.audit_search import visible_log
 from access.connect import base_url
 from access.groups import entered_groups
 from access.models import AuditEntry, Group
@@ -44,7 +45,6 @@ from loci_site.admin.dashboard.todo import Figure, list_url, needs_attention
 from loci_site.hooks.stats import card_stats
 from loci_site.server.health import database_check, lesser_checks
 from maintenance.models import Run
-from memories.admin.log import visible_log
 from memories.embedding import model_status
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by

@@ -27,7 +27,7 @@ from loci_site.admin.explore.page import (
     refusal_response,
     render_page,
 )
-from memories.admin.search import SEARCH_LIMIT, find_by_words
+from memories.admin.filters import SEARCH_LIMIT, find_by_words
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.as_of import TimeSpan, known_span, true_span

@@ -1,7 +1,7 @@
 """`loci store`: what is done to the whole store."""
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -164,7 +164,7 @@ def move(options: dict[str, Any]) -> CommandAnswer:
     else:
         with StepBar("move") as bar:
             result = move_store(operator(), target, report=bar.show)
-    return CommandAnswer(asdict(result), result_text(result, target, is_dry=options["dry_run"]))
+    return CommandAnswer(MoveResult.json(result), result_text(result, target, is_dry=options["dry_run"]))
 
 
 def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
@@ -172,7 +172,6 @@ def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
     [name] = [name for name, value in target.environment.items() if value]
     unset = "" if name == "DATABASE_URL" else ", and unset DATABASE_URL"
     rows = f"{format_count(result.rows, 'row')} of {result.tables} tables"
-    again = ", where an earlier move ended" if result.is_resumed else ""
     done = (
         f"Copied {rows} to {target.name}; every row is the same, and the doctor finds nothing wrong.",
         f"Answers to {result.questions} questions: {result.overlap:.0%} of their memories are the same.",
@@ -184,7 +183,7 @@ def result_text(result: MoveResult, target: Target, *, is_dry: bool) -> str:
         f"{result.global_memories} memories are global, and every group's recall reads them: "
         "'loci group narrow' moves a group's out of the others' way."
     )
-    would = f"Would copy {rows} to {target.name}{again}. Nothing was changed."
+    would = f"Would copy {rows} to {target.name}. Nothing was changed."
     return in_lines(*((would,) if is_dry else done), many if result.global_memories > MANY_GLOBAL else "")
 
 

@@ -22,7 +22,7 @@ from loci_site.config.logs import SERVING_VARIABLE, log_to_file
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
 from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, count_web_processes
-from memories.draft.default_scope import describe_kept_rule
+from memories.draft import describe_kept_rule
 from memories.embedding.loader import folder_status, model_folder
 from memories.store.pieces import read_index_state
 from sources.watching.folders import show_wanted, wanted_mark

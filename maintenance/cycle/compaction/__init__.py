@@ -34,7 +34,7 @@ from maintenance.cycle.compaction.verify import (
 from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
-from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_date
+from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_dates
 from memories.draft import Draft, check_draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
@@ -243,7 +243,7 @@ def find_probes(
     """The probes that the sources answer now and the summary may answer later."""
     vectors = read_vectors([source.key for source in sources], encoder=encoder)
     probes = make_probes(sources, vectors, around=[source.content for source in sources])
-    pieces = remove_date(embedded.vectors, draft.valid_from, encoder=encoder)
+    pieces = remove_dates(embedded.vectors, [draft.valid_from] * len(embedded.vectors), encoder=encoder)
     promising = select_promising_probes(probes, draft.content, pieces, cosine=COSINE)
     if len(promising) < count_sources_needed(len(sources)):
         return promising

@@ -1,6 +1,5 @@
 """`manage.py audit`: verify the log's chains, search it, export it."""
 
-import dataclasses
 import json
 import os
 import sys
@@ -61,8 +60,7 @@ def verify(options: dict[str, Any]) -> CommandAnswer:
         link_heads(operator())  # only what was found whole
     keep = to_keep() if is_whole else ""
     chains = [
-        {"name": label_of(report, labels), **dataclasses.asdict(report), "is_whole": report.is_whole}
-        for report in reports
+        {"name": label_of(report, labels), **vars(report), "is_whole": report.is_whole} for report in reports
     ]
     text = in_lines(
         table_text([chain_row(report, labels) for report in reports], header=CHAINS)
@@ -94,7 +92,7 @@ def show_past(options: dict[str, Any]) -> CommandAnswer:
         raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
     rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
-    return CommandAnswer(dataclasses.asdict(past), in_lines(table_text(rows), basis_text(past)))
+    return CommandAnswer(past, in_lines(table_text(rows), basis_text(past)))
 
 
 def export(options: dict[str, Any]) -> CommandAnswer:

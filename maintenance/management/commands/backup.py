@@ -53,8 +53,7 @@ def make(to: Path | None) -> CommandAnswer:
         *(f"Deleted the older {name}." for name in made.rotated),
         f"Warning: {made.warning}." if made.warning else "",
     )
-    body = {"path": str(made.path), "size_bytes": made.size_bytes, "rotated": list(made.rotated)}
-    return CommandAnswer({**body, "warning": made.warning, "manifest": vars(made.manifest)}, text)
+    return CommandAnswer(made, text)
 
 
 def show_backups() -> CommandAnswer:
@@ -62,7 +61,8 @@ def show_backups() -> CommandAnswer:
     found = list_backups(operator())
     table = table_text([backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories"))
     none = "There are no backups yet. 'loci backup' makes one."
-    return CommandAnswer({"backups": [backup_json(backup) for backup in found]}, table if found else none)
+    body = [{"name": backup.name, **vars(backup)} for backup in found]
+    return CommandAnswer({"backups": body}, table if found else none)
 
 
 def purge() -> CommandAnswer:
@@ -72,18 +72,7 @@ def purge() -> CommandAnswer:
         f"{done.checked} backups checked, {len(done.rewritten)} rewritten.",
         *(f"{name} cannot be read and may hold purged memories: delete it." for name in done.unreadable),
     )
-    return CommandAnswer(vars(done), text)
-
-
-def backup_json(backup: Backup) -> dict[str, Any]:
-    """A backup as JSON values."""
-    manifest = vars(backup.manifest) if backup.manifest else None
-    return {
-        "name": backup.name,
-        "size_bytes": backup.size_bytes,
-        "fault": backup.fault,
-        "manifest": manifest,
-    }
+    return CommandAnswer(done, text)
 
 
 def backup_row(backup: Backup) -> tuple[str, str, str, str]:

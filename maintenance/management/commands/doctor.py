@@ -1,7 +1,6 @@
 """`loci doctor`: check the store, and repair derived data."""
 
 import sys
-from dataclasses import asdict
 from typing import Any, Final
 
 from django.core.management.base import CommandError
@@ -41,7 +40,7 @@ class Command(LociCommand):
                 diagnosis = repair(operator(), report=bar.set_description)
             else:
                 diagnosis = examine(operator(), quick=options["quick"], report=bar.set_description)
-        body = {"is_well": diagnosis.is_well, **asdict(diagnosis)}
+        body = {"is_well": diagnosis.is_well, **vars(diagnosis)}
         return CommandAnswer(body, as_table(diagnosis), status=0 if diagnosis.is_well else 1)
 
 

@@ -1,14 +1,13 @@
 """`manage.py guard`: look for sensitive text in what is stored, and take a scan back."""
 
-import sys
+from functools import partial
 from typing import Any, Final
-
-from tqdm import tqdm
 
 from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, option
 from access.tokens import operator
 from guard import kind_of
 from maintenance.doctor.guard_scan import ScanReport, scan_stored, undo_scan
+from maintenance.management.progress import StepBar
 from memories.language.cleaning import format_count, format_memory_count
 from memories.management.output import FaceCommand, in_lines, table_text
 
@@ -31,13 +30,8 @@ def undo(options: dict[str, Any]) -> CommandAnswer:
 
 def scan(options: dict[str, Any]) -> CommandAnswer:
     """Look through what is stored."""
-    with tqdm(file=sys.stderr, disable=None, leave=False, unit="memory") as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.total, bar.n = total, done
-            bar.refresh()
-
-        done = scan_stored(operator(), dry_run=options["dry_run"], report=show)
+    with StepBar("scan", unit="memory") as bar:
+        done = scan_stored(operator(), dry_run=options["dry_run"], report=partial(bar.show, "memories"))
     return CommandAnswer(done.as_json(), scan_text(done))
 
 

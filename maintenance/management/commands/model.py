@@ -1,15 +1,15 @@
-"""`manage.py model`: install the embedding model, show its state, verify it."""
+"""`manage.py model`: install the embedding model, show its state, verify it; embed all memories anew."""
 
-import dataclasses
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from tqdm import tqdm
 
-from access.management.command import CommandAnswer, CommandVerb, flag, option
-from maintenance.management.verbs.reembed import REEMBED
+from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
+from access.tokens import operator
+from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
+from maintenance.management.progress import StepBar
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -47,19 +47,19 @@ def find_folder(options: dict[str, Any]) -> ModelFolder:
 
 def reported(report: Report) -> CommandAnswer:
     """A report as JSON, and in one sentence."""
-    return CommandAnswer(dataclasses.asdict(report), describe_report(report))
+    return CommandAnswer(report, describe_report(report))
 
 
 def install(options: dict[str, Any]) -> CommandAnswer:
     """Install the model."""
     folder = find_folder(options)
-    with ProgressBar() as bar:
+    with StepBar("model", unit="B", unit_scale=True) as bar:
         report = install_model(
             folder,
             find_sources(folder, options["source"]),
             precision=options["precision"] or settings.LOCI.embedding.precision,
             force=options["force"],
-            progress=bar.show,
+            progress=partial(bar.show, "fetching"),
         )
     return reported(report)
 
@@ -70,35 +70,6 @@ def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
     if chosen is not None:
         return [FolderSource(chosen.expanduser())]
     return list(default_sources(folder.path.parent / PARTIAL_FOLDER, hub=settings.LOCI.embedding.hub))
-
-
-class ProgressBar:
-    """A progress bar on stderr, one per file, only on a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: tqdm[Any] | None = None
-
-    def __enter__(self) -> "ProgressBar":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def show(self, done_bytes: int, total: int | None) -> None:
-        """Show the progress of the current file; fewer bytes than before mean a new file."""
-        if self._bar is None or done_bytes < self._bar.n:
-            self.__exit__()
-            self._bar = tqdm(
-                total=total,
-                unit="B",
-                unit_scale=True,
-                desc="model",
-                file=sys.stderr,
-                disable=None,
-                leave=False,
-            )
-        self._bar.update(done_bytes - self._bar.n)
 
 
 def describe_report(report: Report) -> str:
@@ -117,6 +88,34 @@ def describe_report(report: Report) -> str:
     shown = f"{report.state}: {report.model_id} at {report.path}"
     details = [text for text in (report.precision, size if report.size_bytes else "", report.detail) if text]
     return f"{shown} ({', '.join(details)})" if details else shown
+
+
+def embed_all(options: dict[str, Any]) -> CommandAnswer:
+    """Show the plan, or carry it out."""
+    if options["dry_run"]:
+        plan = plan_reembed(operator())
+        return CommandAnswer({**vars(plan), "is_done": plan.is_done}, plan_text(plan))
+    with StepBar("reembed") as bar:
+        done = reembed(operator(), progress=bar.show)
+    return CommandAnswer(done, done_text(done))
+
+
+def plan_text(plan: ReembedPlan) -> str:
+    """The plan in words."""
+    if plan.is_done:
+        return f"Nothing to do: the index holds {plan.target} vectors of all {plan.memories} memories."
+    return (
+        f"{plan.lacking} of {plan.memories} memories would be embedded with {plan.target}; "
+        f"the index holds {plan.indexed or 'nothing yet'}."
+    )
+
+
+def done_text(done: ReembedResult) -> str:
+    """The result in words."""
+    if not (done.memories or done.switched or done.pieces_deleted):
+        return f"Nothing to do: the index holds {done.model} vectors."
+    switched = f" The index was switched from {done.before}." if done.switched else ""
+    return f"Embedded {done.memories} memories ({done.pieces} pieces) with {done.model}.{switched}"
 
 
 DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
@@ -144,7 +143,9 @@ class Command(FaceCommand):
             lambda options: reported(verify_model(find_folder(options))),
             "recompute hashes, compare vectors with the reference", (DEST,),
         ),
-        "reembed": REEMBED,
+        "reembed": CommandVerb(
+            embed_all, "embed all memories with the configured model and window while Loci is in use", (DRY_RUN,)
+        ),
     }  # fmt: skip
 
     def count_recalls(self) -> None:

@@ -46,14 +46,14 @@ class Command(FaceCommand):
         path = find_backup(options["file"])
         preview = preview_restore(operator(), path)
         if options["dry_run"]:
-            return CommandAnswer(preview_json(preview), preview_text(preview))
+            return CommandAnswer(preview, preview_text(preview))
         if preview.in_use:
             raise Conflict(f"Nothing was restored: {preview.in_use}")
         if not options["yes"]:
             self._confirm(preview, as_json=options["json"])
         with StepBar("restore") as bar:
             done = restore_backup(operator(), path, progress=bar.show)
-        return CommandAnswer(restored_json(done), result_text(done))
+        return CommandAnswer({**vars(done), "undo": undo_command(done)}, result_text(done))
 
     def _confirm(self, preview: RestorePreview, *, as_json: bool) -> None:
         if as_json or not sys.stdin.isatty():
@@ -103,25 +103,3 @@ def undo_command(done: RestoreResult) -> str | None:
     """The command that restores the previous store; None if it was not backed up."""
     is_backup = done.before is not None and done.before.suffix == ".zip"
     return f"loci restore {done.before.name} --yes" if done.before is not None and is_backup else None
-
-
-def preview_json(preview: RestorePreview) -> dict[str, Any]:
-    """A preview as JSON values."""
-    return {
-        **vars(preview),
-        "path": str(preview.path),
-        "manifest": vars(preview.manifest),
-        "groups": [vars(group) for group in preview.groups],
-    }
-
-
-def restored_json(done: RestoreResult) -> dict[str, Any]:
-    """A result as JSON values."""
-    return {
-        **vars(done),
-        "path": str(done.path),
-        "before": str(done.before) if done.before else None,
-        "manifest": vars(done.manifest),
-        "carried": vars(done.carried),
-        "undo": undo_command(done),
-    }

@@ -1,6 +1,5 @@
 """`manage.py runs`: list, show and undo runs of maintenance."""
 
-from dataclasses import asdict
 from typing import Any, Final
 
 from access.management.command import CURSOR, DRY_RUN, CommandAnswer, CommandVerb, flag, option
@@ -40,7 +39,7 @@ def show(options: dict[str, Any]) -> CommandAnswer:
     """One run with its steps and changes."""
     run = find_run(operator(), options["id"])
     changes, total = read_changes(run, limit=options["changes"])
-    body = {"steps": run.steps, "changes": [asdict(c) for c in changes], "total": total}
+    body = {"steps": run.steps, "changes": changes, "total": total}
     table = table_text([run_row(run)], header=HEADER)
     text = in_lines(table, steps_text(run.steps), changes_text(changes, total=total))
     return CommandAnswer({**RunOut.json(run), **body}, text)
@@ -50,7 +49,7 @@ def undo(options: dict[str, Any]) -> CommandAnswer:
     """Restore every field that a run changed."""
     work = preview_undo if options["dry_run"] else undo_run
     done = work(operator(), options["id"], with_later=options["with_later"], force=options["force"])
-    return CommandAnswer(asdict(done), "\n".join(undo_lines(done)))
+    return CommandAnswer(done, "\n".join(undo_lines(done)))
 
 
 def run_row(run: Run) -> list[str]:

@@ -1,7 +1,6 @@
 """`manage.py schedule`: show the scheduled jobs; pause, resume or run one."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, Final
 
 from django.core.management.base import CommandError
@@ -62,10 +61,10 @@ class Command(FaceCommand):
             has_run = any(job.last_run or job.failures for job in jobs)
             note = "" if has_run else "Nothing has run yet: the worker started by 'loci up' runs the jobs."
             table = table_text([job_row(job) for job in jobs], header=HEADER)
-            return CommandAnswer({"jobs": [asdict(job) for job in jobs]}, in_lines(table, note))
+            return CommandAnswer({"jobs": jobs}, in_lines(table, note))
         job = CHANGES[action](operator(), name)
         took, following = format_duration(job.took_s), format_moment(job.next_run)
-        return CommandAnswer(asdict(job), MESSAGES[action].format(name=name, took=took, next=following))
+        return CommandAnswer(job, MESSAGES[action].format(name=name, took=took, next=following))
 
 
 def job_row(job: JobStatus) -> list[str]:

@@ -1,1 +1,1 @@
-"""Verbs of `loci store` and `loci model` that maintenance carries out."""
+"""Verbs of `loci store` that maintenance carries out."""

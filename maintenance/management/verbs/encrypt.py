@@ -61,7 +61,7 @@ def change(
     """Preview the change of the encryption, or carry it out."""
     if options["dry_run"]:
         preview = preview_change(operator(), keys)
-        return CommandAnswer({**vars(preview), "database": str(preview.database)}, preview_text(preview))
+        return CommandAnswer(preview, preview_text(preview))
     if before and options["json"]:
         sys.stderr.write(f"{before}\n")
     try:
@@ -71,7 +71,7 @@ def change(
         if before and not options["json"]:  # the key is made, whatever becomes of the store
             sys.stderr.write(f"{before}\n")
         raise
-    return CommandAnswer(vars(done), in_lines(before, result_text(done, keys), after))
+    return CommandAnswer(done, in_lines(before, result_text(done, keys), after))
 
 
 def require_encryption() -> None:

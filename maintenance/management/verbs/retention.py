@@ -1,13 +1,10 @@
 """`loci store retention`: destroy expired data, or show what that would be."""
 
-import dataclasses
-import sys
 from typing import Any, Final
-
-from tqdm import tqdm
 
 from access.management.command import DRY_RUN, CommandAnswer, CommandVerb
 from access.tokens import operator
+from maintenance.management.progress import StepBar
 from maintenance.retention import RetentionReport, enforce_retention
 from memories.language.cleaning import format_count
 from memories.management.output import in_lines, table_text
@@ -15,15 +12,9 @@ from memories.management.output import in_lines, table_text
 
 def expire(options: dict[str, Any]) -> CommandAnswer:
     """Destroy what has expired."""
-    with tqdm(file=sys.stderr, disable=None, leave=False, unit="") as bar:
-
-        def show(step: str, done: int, total: int) -> None:
-            bar.set_description(step)
-            bar.total, bar.n = total, done
-            bar.refresh()
-
-        report = enforce_retention(operator(), dry_run=options["dry_run"], report=show)
-    body = {**dataclasses.asdict(report), "now": report.now.isoformat(), "total": report.total}
+    with StepBar("retention", unit="row") as bar:
+        report = enforce_retention(operator(), dry_run=options["dry_run"], report=bar.show)
+    body = {**vars(report), "now": report.now.isoformat(), "total": report.total}
     return CommandAnswer(body, report_text(report))
 
 

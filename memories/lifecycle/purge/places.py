@@ -22,8 +22,9 @@ from memories.models import (
     Tombstone,
 )
 from memories.recall_log import pack_hits, unpack_hits
-from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace, batches_of
+from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from relations.models import EntityAlias, Relation
+from storage.bulk import batches
 
 MAX_THREAD_CHARS: Final = 200
 MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
@@ -32,19 +33,9 @@ QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref", "anchor
 MEMORIES: Final = "other memories"
 
 
-def doomed_rows(doomed: PurgedTexts) -> Q:
+def own_rows(doomed: PurgedTexts) -> Q:
     """The memories themselves."""
     return Q(key__in=doomed.keys)
-
-
-def leave_contexts(doomed: PurgedTexts) -> int:
-    """Nothing to do: contexts were computed anew with their threads."""
-    return 0
-
-
-def own_names(doomed: PurgedTexts) -> Q:
-    """The names of the memories themselves."""
-    return Q(memory__in=doomed.keys)
 
 
 def own_payloads(doomed: PurgedTexts) -> Q:
@@ -59,7 +50,7 @@ def purge_kept_payloads(doomed: PurgedTexts) -> int:
         return 0
     rows = PAYLOADS.rows(doomed).filter(entry__operation__in=KEPT)
     about = rows.filter(pk__in=[pk for pk, *_ in doomed.quotes.rows(rows, "payload")])
-    return sum(about.filter(entry__memory_id__in=some).delete()[0] for some in batches_of(doomed.ids))
+    return sum(about.filter(entry__memory_id__in=some).delete()[0] for some in batches(doomed.ids))
 
 
 def purge_found_recalls(doomed: PurgedTexts) -> int:
@@ -68,7 +59,7 @@ def purge_found_recalls(doomed: PurgedTexts) -> int:
     A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed.
     """
     keys, blanked = set(doomed.keys), 0
-    for some in batches_of(doomed.recalls):
+    for some in batches(doomed.recalls):
         rows = RecallLog.objects.filter(pk__in=some).exclude(query=REDACTION)
         if doomed.within is None:
             blanked += rows.update(query=REDACTION)
@@ -137,21 +128,19 @@ GUARDS: Final = TextPlace(
 )  # fmt: skip
 
 
-def own_changes(doomed: PurgedTexts) -> Q:
-    """What changes did to the memories themselves. A batch holds numbers and times of many rows, never a text."""
-    return Q(kept=Memory._meta.db_table, row__in=doomed.keys) & ~Q(op="b")
-
-
 MEMORY_PLACES: Final = (
-    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=doomed_rows),
+    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=own_rows),
+    # Contexts were computed anew with their threads, so there is nothing to erase.
     TextPlace("contexts", "contexts contain it", Memory, ("context",), BLANKED, group="group__id", names=("id",),
-          looks_for=attrgetter("starts"), own=doomed_rows, erases=leave_contexts),
+          looks_for=attrgetter("starts"), own=own_rows, erases=lambda _: 0),
     PAYLOADS,
     TextPlace("log subjects", "rows of the audit log name it", AuditEntry, ("subject",), group="group",
           names=("chain", "seq")),
     TextPlace("recalls", "logged queries contain it", RecallLog, ("query",), DELETED, group="group__id"),
     TextPlace("questions", "questions found it", RecallLog, group="group__id", erases=purge_found_recalls),
-    TextPlace("row changes", "former values of rows contain it", RowChange, ("vals",), BLANKED, own=own_changes),
+    # A batch holds numbers and times of many rows, never a text.
+    TextPlace("row changes", "former values of rows contain it", RowChange, ("vals",), BLANKED,
+          own=lambda doomed: Q(kept=Memory._meta.db_table, row__in=doomed.keys) & ~Q(op="b")),
     TextPlace("checkpoints", "checkpoints contain it", Checkpoint, ("state",), BLANKED, group="group__id", names=("id",)),
     TextPlace("proposals", "proposals contain it", Proposal, ("arguments", "reason", "why", "subject"), DELETED,
           group="group__id", names=("id",)),
@@ -170,7 +159,8 @@ MEMORY_PLACES: Final = (
     TextPlace("links", "reasons of links contain it", Link, ("reason", "evidence"), BLANKED, is_own=True,
           group="source__group__id", names=("id",)),
     TextPlace("relations", "relations contain it", Relation, ("predicate", "metadata"), group="group__id", names=("id",)),
-    TextPlace("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id", own=own_names),
+    TextPlace("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id",
+          own=lambda doomed: Q(memory__in=doomed.keys)),
     TextPlace("moved sources", "names of moved sources contain it", MovedSource, ("source", "source_ref"), DELETED,
           group="group__id"),
 )  # fmt: skip

@@ -17,14 +17,12 @@ from access.audit import Operation
 from access.errors import NotFound
 from access.groups import find_group
 from access.groups.locks import hold_groups
-from access.groups.moving import LeftBehind
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
 from memories.language.dress.markup import Quotes
 from memories.lifecycle.purge import WAL_IS_HELD, Because, Why, destroy
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.purge.targets import PurgeTargets, texts_of
-from memories.lifecycle.regroup.plan import chunks
 from memories.lifecycle.target import require_person
 from memories.models import Checkpoint, Memory
 from memories.queries.snapshot import RELATED_ROWS
@@ -32,17 +30,47 @@ from memories.queries.versions import parse_id
 from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
 from memories.store.places import find_copies
+from storage.bulk import batches
 from storage.changes import keeping_nothing
 from storage.dialect import dialect
 
 MAX_QUOTED = 200  # texts looked for in checkpoints; each is a scan
 
 
-def purge_left_behind(
-    actor: Actor, slug: str, memory: str = "", reason: str = "", dry_run: bool = False
-) -> LeftBehind:
-    """Destroy what memories that moved away left in a group. It cannot be undone; a dry run counts and rolls back.
+@dataclass(frozen=True)
+class LeftBehind:
+    """What a purge of the traces of moved memories destroyed in their former group, or would; counts of rows.
 
+    `memories` counts versions, `elsewhere` those that moved where the actor may not curate: nothing of them was touched.
+    `others` counts rows of other kinds that quoted a text: names and titles, reasons, instructions, proposals.
+    `remains` names where a text may still be: nothing is promised about that.
+    """
+
+    group: str
+    memories: int
+    log_payloads: int
+    recalls: int
+    checkpoints: int
+    remains: tuple[str, ...] = ()
+    elsewhere: int = 0
+    dry_run: bool = False
+    others: int = 0
+
+
+def has_moved_away(group: Group) -> bool:
+    """True if the group's log says that a memory or a conversation was moved to another group."""
+    rows = AuditEntry.objects.filter(origin=audit.OWN, group=group.id)
+    memories = Q(operation=Operation.MOVE, payload_row__payload__has_key="moved_to")
+    conversations = Q(operation=Operation.THREAD, payload_row__payload__moved__0=group.slug)
+    return rows.filter(memories | conversations).exists()
+
+
+def purge_left_behind(
+    actor: Actor, slug: str, *, memory: str = "", reason: str = "", dry_run: bool = False
+) -> LeftBehind:
+    """Destroy what memories that moved away left in a group: log payloads, logged recalls, quotes in checkpoints.
+
+    It cannot be undone; a dry run counts and rolls back.
     `memory`: the id of one of them; empty: all that left, as far as the actor may curate where they are now.
 
     Raises:
@@ -87,7 +115,7 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
     ids = {id_ for id_ in left.values_list("memory_id", flat=True) if id_ is not None}
     found = [
         row
-        for some in chunks(ids)
+        for some in batches(ids)
         for row in Memory.objects.filter(id__in=some).exclude(group=group).select_related(*RELATED_ROWS)
     ]
     mine = [row for row in found if actor.may(CURATE, row.group_id)]
@@ -105,43 +133,25 @@ def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], i
     return chosen, 0
 
 
-@dataclass(frozen=True)
-class MoveTraces:
-    """Counts of rows of the former group. `checkpoints` None: too many texts to look for."""
-
-    log_rows: int
-    recalls: int
-    checkpoints: int | None
-
-    def describe(self, group: Group) -> str:
-        """One line; empty if nothing names them."""
-        parts = [
-            ngettext("{count} log row", "{count} log rows", self.log_rows).format(count=self.log_rows),
-            ngettext("{count} logged recall", "{count} logged recalls", self.recalls).format(
-                count=self.recalls
-            ),
-            gettext("checkpoints (not counted)")
-            if self.checkpoints is None
-            else ngettext("{count} checkpoint", "{count} checkpoints", self.checkpoints).format(
-                count=self.checkpoints
-            ),
-        ]
-        if not (self.log_rows or self.recalls or self.checkpoints):
-            return ""
-        return gettext(
-            "'{group}' keeps naming it in {parts}: purge what stayed behind there, on the group's page or with 'loci group purge-left-behind'"
-        ).format(group=group.slug, parts=gettext(", ").join(parts))
-
-
-def find_traces(rows: Sequence[Memory], group: Group) -> MoveTraces:
-    """What names the rows, or quotes their texts, in a group; reads its whole recall log."""
+def describe_traces(rows: Sequence[Memory], group: Group) -> str:
+    """What names the rows, or quotes their texts, in a group, in one line; empty if nothing does. Reads its whole recall log."""
     ids, keys = [row.id for row in rows], {row.key for row in rows}
-    log_rows = sum(
-        AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in chunks(ids)
+    logged = sum(
+        AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in batches(ids)
     )
     recalls = len(find_recalls(keys, group=group)[0])
     texts = tuple(dict.fromkeys((*(row.content for row in rows), *map(str, ids))))
-    quoting = None
+    quoting, checkpoints = 0, gettext("checkpoints (not counted)")
     if len(texts) <= MAX_QUOTED:
         quoting = len(Quotes(texts).rows(Checkpoint.objects.filter(group=group), "state"))
-    return MoveTraces(log_rows, recalls, quoting)
+        checkpoints = ngettext("{count} checkpoint", "{count} checkpoints", quoting).format(count=quoting)
+    if not (logged or recalls or quoting):
+        return ""
+    parts = [
+        ngettext("{count} log row", "{count} log rows", logged).format(count=logged),
+        ngettext("{count} logged recall", "{count} logged recalls", recalls).format(count=recalls),
+        checkpoints,
+    ]
+    return gettext(
+        "'{group}' keeps naming it in {parts}: purge what stayed behind there, on the group's page or with 'loci group purge-left-behind'"
+    ).format(group=group.slug, parts=gettext(", ").join(parts))

@@ -1,8 +1,8 @@
-"""Moving memories to another group, one or many, and back: what access.groups.moving promises."""
+"""Moving memories to another group, one or many, and back."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import transaction
@@ -13,18 +13,18 @@ from django.utils.translation import gettext, ngettext
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.additions import additions
+from access.answers import Answer, ShownAs
 from access.audit import AuditEvent
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted, refuse_unstorable
-from access.groups import check_access, find_group
+from access.groups import check_access, find_group, log_group
 from access.groups.locks import hold_groups
-from access.groups.moving import PartFilter, PartMove
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group
 from memories.draft import check_choice, check_tags, clean_reason
-from memories.lifecycle.regroup.left_behind import find_traces
-from memories.lifecycle.regroup.plan import MovePlan, chunks, families_of, plan_move
+from memories.lifecycle.regroup.left_behind import describe_traces
+from memories.lifecycle.regroup.plan import MovePlan, StayingMemory, families_of, plan_move
 from memories.lifecycle.target import ChangeResult, find_head, require_person
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
@@ -36,6 +36,7 @@ from memories.store.threads import filter_tokens, find_or_create_threads, refres
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import Scope, State, Type
 from relations.models import EntityAlias, Relation
+from storage.bulk import batches
 from storage.changes import changing
 from storage.ids import new_id
 
@@ -45,8 +46,34 @@ TO = "to"  # the argument that errors name
 FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
 UNDONE = "the move was undone"
 MAX_SOURCES = 100  # of a filter
-BATCH_ROWS = 500
 Place = tuple[Thread, int | None]  # a thread of the target, and the position there
+
+
+@dataclass(frozen=True)
+class PartFilter:
+    """Which memories of a group move: of one of these types and sources, with all of these tags. Empty: all."""
+
+    types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartMove(Answer):
+    """How many memories moved, or would, with how many rows in all; which stay, and the run that undoes it.
+
+    `notes` say what goes along and what stays behind.
+    """
+
+    source: Annotated[str, ShownAs(name="from")]
+    target: Annotated[str, ShownAs(name="to")]
+    moved: int
+    rows: int
+    staying: tuple[StayingMemory, ...] = ()
+    notes: tuple[str, ...] = ()
+    run: UUID | None = None
+    is_undo: Annotated[bool, ShownAs(name="undo")] = False
+    dry_run: bool = False
 
 
 def find_target(actor: Actor, source: Group, slug: str) -> Group:
@@ -138,7 +165,7 @@ def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:
         line = ngettext("along with it: {count} relation", "along with it: {count} relations", along)
         lines.append(line.format(count=along))
     lines += describe_ties(plan)
-    if with_traces and (traces := find_traces(family.rows, source).describe(source)):
+    if with_traces and (traces := describe_traces(family.rows, source)):
         lines.append(traces)
     return tuple(lines)
 
@@ -171,11 +198,25 @@ def describe_ties(plan: MovePlan) -> list[str]:
     return lines
 
 
-def move_part(
-    actor: Actor, slug: str, to: str, wanted: PartFilter, reason: str = "", dry_run: bool = False
+def move_memories(
+    actor: Actor,
+    slug: str,
+    *,
+    to: str,
+    wanted: PartFilter | None = None,
+    reason: str = "",
+    dry_run: bool = False,
 ) -> PartMove:
-    """Move the current memories of a group that the filter names; what the target does not take stays."""
-    wanted = check_filter(wanted)
+    """Move a group's current memories, or those that the filter names; what the target does not take stays. One transaction.
+
+    A dry run does the same and rolls it back.
+
+    Raises:
+        GroupNotFound, NotPermitted: the actor may not curate both groups.
+        InvalidInput: no memory can have a type, tag or source of the filter, or there are too many.
+        Conflict: both are the same.
+    """
+    wanted = check_filter(wanted or PartFilter())
     source = find_group(actor, slug, right=CURATE)
     target = find_target(actor, source, to)
     return move_heads(
@@ -188,7 +229,7 @@ def move_chosen(
 ) -> PartMove:
     """Move memories of one group, named by any of their versions; what the target does not take stays.
 
-    Raises as access.groups.moving.move_memories() does.
+    Raises as move_memories() does.
     """
     source = chosen[0].group
     target = find_target(actor, source, to)
@@ -266,7 +307,7 @@ def describe_part(plan: MovePlan) -> tuple[str, ...]:
     if along := len(plan.relations):
         line = ngettext("along with them: {count} relation", "along with them: {count} relations", along)
         lines.append(line.format(count=along))
-    if traces := find_traces(rows, plan.source).describe(plan.source):
+    if traces := describe_traces(rows, plan.source):
         lines.append(traces)
     return tuple(lines)
 
@@ -275,25 +316,32 @@ def log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo:
     """Log the move as a whole in both groups' chains."""
     payload = {"action": "move-memories", "from": source.slug, "to": target.slug, "memories": moved}
     for group in (source, target):
-        audit.append(
-            actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}",
-            payload=payload | {"undo": is_undo},
-        )  # fmt: skip
+        log_group(actor, group, **payload, undo=is_undo)
 
 
 @one_change
-def undo_part(actor: Actor, slug: str, run: UUID, dry_run: bool = False) -> PartMove:
-    """Move back what one run moved away from a group; all of it or nothing."""
+def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = False) -> PartMove:
+    """Move back what one run moved away from a group; all of it or nothing.
+
+    Raises:
+        InvalidInput: it is no run id.
+        NotFound: no move from this group has it.
+        Conflict: something of it moved on or was purged, or the group would not take it back now.
+    """
+    try:
+        named = UUID(run)
+    except ValueError:
+        raise InvalidInput(
+            f"'{run}' is no run id.", hint="The move's answer names it.", field="run"
+        ) from None
     source = find_group(actor, slug, right=CURATE)
     require_person(actor, "move")
-    came = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE).exclude(
-        group=source.id
-    )
+    moves = AuditEntry.objects.filter(origin=audit.OWN, run=named, operation=Operation.MOVE)
+    came, left = moves.exclude(group=source.id), moves.filter(group=source.id)
     first = came.order_by("key").first()
-    left = AuditEntry.objects.filter(origin=audit.OWN, run=run, operation=Operation.MOVE, group=source.id)
     if first is None or first.group is None or not left.exists():
         raise NotFound(
-            f"No move from '{source.slug}' has the run {run}.",
+            f"No move from '{source.slug}' has the run {named}.",
             hint="The move's answer names its run.",
             field="run",
         )
@@ -327,14 +375,14 @@ def carry_out_move(
     GroupRoom().take(plan.target, [row.content for row in rows if row.state == State.LIVE])
     old_threads = {row.thread_id for row in rows if row.thread_id is not None}
     places = new_places(rows, plan.target)
-    for at in range(0, len(rows), BATCH_ROWS):
-        write_rows(actor, rows[at : at + BATCH_ROWS], plan, places, reason=reason)
-    for some in chunks(roots):
+    for batch in batches(rows):
+        write_rows(actor, batch, plan, places, reason=reason)
+    for some in batches(roots):
         EntityAlias.objects.filter(memory__in=some, group=plan.source).update(group=plan.target)
-    for keys in chunks(plan.relations):
+    for keys in batches(plan.relations):
         move_relations(keys, plan)
     waiting = Proposal.objects.filter(status=ProposalStatus.WAITING, group=plan.source)
-    for keys in chunks([row.pk for row in rows]):
+    for keys in batches([row.pk for row in rows]):
         waiting.filter(memory__in=keys).update(group=plan.target)
     record_sources(rows, plan.source, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
@@ -426,7 +474,7 @@ def move_relations(keys: Sequence[int], plan: MovePlan) -> None:
 def record_sources(rows: Sequence[Memory], source: Group, target: Group) -> None:
     """Record where later imports of these sources find their memories; one record for each former group."""
     named = {(row.source, row.source_ref) for row in rows if row.source_ref}
-    for some in chunks(sorted(named)):
+    for some in batches(sorted(named)):
         refs = [ref for _, ref in some]
         records = MovedSource.objects.filter(source_ref__in=refs)
         mine = [row for row in records if (row.source, row.source_ref) in named]

@@ -1,25 +1,69 @@
-"""A group's global memories become its own, and global again: the rows behind access.groups.narrowing."""
+"""A group's global memories become its own, and global again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import Actor
+from access.actor import ADMIN, Actor
+from access.answers import Answer, ShownAs
 from access.audit import AuditEvent, Operation
-from access.groups.moving import StayingMemory
+from access.audit.collect import one_change
+from access.errors import Conflict
+from access.groups import find_group, log_group
 from access.models import AuditEntry, Group
+from memories.lifecycle.regroup.plan import StayingMemory
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import MEMORY, FormerRow
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store.threads import filter_tokens, refresh_around
 from memories.types import Scope, State, Type
+from storage.bulk import batches
 
-BATCH_ROWS = 500
 UNDONE = "the group was made global again"
 Staying = dict[int, StayingMemory]
+
+
+@dataclass(frozen=True)
+class ScopeChange(Answer):
+    """How many memories of a group changed their scope, or would, and which stay."""
+
+    group: str
+    changed: int
+    staying: tuple[StayingMemory, ...]
+    is_undo: Annotated[bool, ShownAs(name="undo")]
+    dry_run: bool
+
+
+@one_change
+def narrow_group(actor: Actor, slug: str, *, undo: bool = False, dry_run: bool = False) -> ScopeChange:
+    """Make a group's global memories its own, in every state; `undo` makes those global again. One transaction.
+
+    A dry run does the same and rolls it back.
+
+    Raises:
+        GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
+        Conflict: `undo` in a private group, which has no global memories.
+    """
+    found = find_group(actor, slug, right=ADMIN)
+    with transaction.atomic():
+        group = Group.objects.select_for_update().get(pk=found.pk)
+        if undo and group.private:
+            raise Conflict(
+                f"'{group.slug}' is private and has no global memories.",
+                hint=f"Open it first: loci group update {group.slug} --private no.",
+                field="private",
+            )
+        changed, staying = widen_back(actor, group) if undo else narrow_memories(actor, group)
+        if changed:
+            log_group(actor, group, action="narrow", undo=undo, memories=changed, staying=len(staying))
+        transaction.set_rollback(dry_run)
+    return ScopeChange(group.slug, changed, staying, undo, dry_run)
 
 
 def narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
@@ -90,8 +134,7 @@ def staying_twins(group: Group, rows: Sequence[Memory], *, scope: str) -> Stayin
 def change_scopes(actor: Actor, group: Group, rows: Sequence[Memory], *, scope: str) -> None:
     """Set the scope of rows, refresh what searches read of them, and log each."""
     now = timezone.now()
-    for at in range(0, len(rows), BATCH_ROWS):
-        batch = rows[at : at + BATCH_ROWS]
+    for batch in batches(rows):
         events = [
             AuditEvent(Operation.NARROW, row.id, group.id, payload={"changes": {
                 "scope": [row.scope, scope], "updated_at": [as_json(row.updated_at), as_json(now)],

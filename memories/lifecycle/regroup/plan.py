@@ -6,17 +6,17 @@ A family moves together: a memory with all its versions, its other wordings, and
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
+from uuid import UUID
 
 from django.db.models import Q
 from django.utils.translation import gettext, pgettext
 
 from access.additions import additions
+from access.answers import Answer
 from access.errors import LociError
-from access.groups.moving import StayingMemory
 from access.models import Group
-from memories.draft import Draft
-from memories.draft.guarding import TEXTS, guard_draft, stored_door
+from memories.draft import TEXTS, Draft, guard_draft, stored_door
 from memories.models import Link, LinkStatus, Memory, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with_any
@@ -24,13 +24,18 @@ from memories.queries.snapshot import RELATED_ROWS
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
 from relations.models import Relation
-
-T = TypeVar("T")
-KEYS_AT_ONCE = 400  # a database limits the number of parameters
-
+from storage.bulk import AT_ONCE, batches
 
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 Reasons = dict[int, str]  # by the key of a family's head
+
+
+@dataclass(frozen=True)
+class StayingMemory(Answer):
+    """A memory whose scope stays as it is, and why."""
+
+    id: UUID
+    why: str
 
 
 @dataclass
@@ -44,12 +49,6 @@ class MovingFamily:
     def roots(self) -> set[int]:
         """The keys of the chains' roots, which relations, names and links point to."""
         return {row.root_key for row in self.rows}
-
-
-def chunks(keys: Iterable[T], size: int = KEYS_AT_ONCE) -> Iterator[list[T]]:
-    """The keys in lists that fit into one query."""
-    found = list(keys)
-    return (found[at : at + size] for at in range(0, len(found), size))
 
 
 def families_of(heads: Sequence[Memory]) -> list[MovingFamily]:
@@ -81,7 +80,7 @@ def leading_to(rows: Collection[Memory]) -> Iterator[Memory]:
     """The rows of the same group that share a chain with one of these, or that became part of one."""
     group = {row.group_id for row in rows}
     wanted = {(row.key, row.root_key) for row in rows}
-    for some in chunks(sorted(wanted), KEYS_AT_ONCE // 2):
+    for some in batches(sorted(wanted), AT_ONCE // 2):
         keys, roots = [key for key, _ in some], {root for _, root in some}
         related = Q(superseded_by__in=keys) | Q(root__in=roots) | Q(key__in=roots)
         yield from Memory.objects.filter(related, group__in=group).select_related(*RELATED_ROWS)
@@ -150,7 +149,7 @@ def refuse_conversations(families: Sequence[MovingFamily], target: Group) -> Rea
                 label=captured.label
             )
     keys = {row.key: family.head.key for family in families for row in family.rows}
-    for some in chunks(keys):
+    for some in batches(keys):
         for thread in Thread.objects.filter(summary__in=some):
             why[keys[thread.summary_id or 0]] = gettext(
                 "it sums up the conversation “{label}”: move that one"
@@ -213,7 +212,7 @@ def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """Texts that the target has already, or that it has superseded."""
     facts = [(head, row) for head, row in live_rows(families) if row.type != Type.EPISODIC]
     there: dict[tuple[str, str, str], Memory] = {}
-    for some in chunks(sorted({fold_start(row.fold_hash) for _, row in facts})):
+    for some in batches(sorted({fold_start(row.fold_hash) for _, row in facts})):
         rows = Memory.objects.filter(
             fold_starts_with_any(some), group=target, state__in=[State.LIVE, State.SUPERSEDED]
         )
@@ -234,7 +233,7 @@ def refuse_sources(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """A source that the target has already brought."""
     named = [(f.head.key, row) for f in families for row in f.rows if row.source_ref]
     there: dict[tuple[str, str], Memory] = {}
-    for some in chunks(sorted({row.source_ref for _, row in named})):
+    for some in batches(sorted({row.source_ref for _, row in named})):
         rows = Memory.objects.filter(~Q(source_ref=""), group=target, source_ref__in=some)
         there |= {(row.source, row.source_ref): row for row in rows}
     return {
@@ -248,7 +247,7 @@ def refuse_waiting(families: Sequence[MovingFamily], target: Group) -> Reasons:
     """A correction that waits for a curator names both of its ends: it is decided first."""
     owner = {root: family.head.key for family in families for root in family.roots}
     why: Reasons = {}
-    for some in chunks(owner):
+    for some in batches(owner):
         ends = Q(source__in=some) | Q(target__in=some)
         for link in Link.objects.filter(ends, status=LinkStatus.OPEN).only("source", "target", "evidence"):
             if ON_APPROVAL in link.evidence:
@@ -266,7 +265,7 @@ def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Rela
     """The relations of the source group that have one of these entities at an end."""
     roots = {root for family in families if family.head.type == Type.ENTITY for root in family.roots}
     found: dict[int, Relation] = {}
-    for some in chunks(roots):
+    for some in batches(roots):
         rows = Relation.objects.filter(Q(subject__in=some) | Q(object__in=some), group=source)
         found |= {row.pk: row for row in rows.select_related("subject", "object").order_by("key")}
     return list(found.values())

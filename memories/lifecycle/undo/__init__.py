@@ -1,5 +1,10 @@
-"""Undo of a single write: its answer carries an undo id, with which the same token takes it back for 24 hours."""
+"""Undo of a single write: its answer carries an undo id, with which the same token takes it back for 24 hours.
 
+The id names the change to the server, and tells nobody else anything: it is one block of AES, as the cursors of lists are,
+of the number of the change; the log says whose change it is.
+"""
+
+from base64 import b32decode, b32encode
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -13,19 +18,21 @@ from access.actor import Actor
 from access.answers import Answer
 from access.audit.collect import Work, one_change
 from access.audit.operations import Operation
-from access.errors import Conflict, NotFound
+from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry, RowChange
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
-from memories.lifecycle.undo.undo_id import make_undo_id, read_undo_id
 from memories.models import Memory
 from memories.store.policy import Change, held_back
 from storage.compiled_queries import CompiledQuery
+from storage.encryption.pages import BLOCK_BYTES, decrypt_block, encrypt_block
 
 __all__ = ["UNDO_HOURS", "UndoneWrite", "undo_id_of", "undo_write"]
 
 UNDO: Final = "undo"  # the argument that errors name
 UNDO_HOURS: Final = 24
+PURPOSE: Final = "undo id"
+ID_CHARS: Final = 26  # a block in base 32
 REASON: Final = "the write was undone"
 # Which row of a write says what it was, the most telling first, and the change of the trust table that it was.
 TELLING: Final[dict[Operation, Change | None]] = {
@@ -71,7 +78,22 @@ def undo_id_of(actor: Actor, work: Work) -> str:
         return ""
     if _ONE_ROW_OF.first(work.change) is None:
         return ""
-    return make_undo_id(work.change)
+    encrypted = encrypt_block(PURPOSE, work.change.to_bytes(BLOCK_BYTES, "big"))
+    return b32encode(encrypted).decode().rstrip("=").lower()
+
+
+def read_undo_id(text: str) -> int:
+    """The change of an id; made-up ones have some too. Raises InvalidInput if it cannot be an id."""
+    try:
+        encrypted = b32decode(text.strip().upper() + "======") if len(text.strip()) == ID_CHARS else b""
+    except ValueError:
+        encrypted = b""
+    if len(encrypted) != BLOCK_BYTES:
+        raise InvalidInput(
+            "This is not an undo id.", hint="Pass 'undo' of the answer to your write.", field=UNDO
+        )
+    # A made-up id may have any number; those that the database cannot hold name nothing.
+    return int.from_bytes(decrypt_block(PURPOSE, encrypted), "big") & (2**63 - 1)
 
 
 @one_change

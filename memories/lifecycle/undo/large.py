@@ -12,7 +12,7 @@ from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms
 from memories.lifecycle.undo.rows import MEMORY, FormerRow, pack_batch, table_named, unpack_batch
 from memories.models import Link, Memory
 from memories.queries.versions import head_of
-from storage.bulk import write_columns
+from storage.bulk import batches, write_columns
 from storage.changes import changing, current_change, keeping_nothing
 
 ROWS_AT_ONCE: Final = 50  # per transaction
@@ -24,10 +24,8 @@ def in_parts(rows: Sequence[FormerRow]) -> Iterator[list[FormerRow]]:
     links = [row.row for row in rows if row.made and row.table.model is Link]
     homes = {
         key: source if source in made else target
-        for some in range(0, len(links), ROWS_AT_ONCE)
-        for key, source, target in Link.objects.filter(key__in=links[some : some + ROWS_AT_ONCE]).values_list(
-            "key", "source", "target"
-        )
+        for some in batches(links)
+        for key, source, target in Link.objects.filter(key__in=some).values_list("key", "source", "target")
     }
     units: dict[tuple[str, int], list[FormerRow]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: -row.last):

@@ -22,7 +22,7 @@ from access.audit import AuditEvent, Operation
 from access.errors import Conflict, LociError, SensitiveText
 from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group, RowChange
-from memories.draft.guarding import guard_draft, held_for_person, stored_door
+from memories.draft import guard_draft, held_for_person, stored_door
 from memories.lifecycle.edit import as_draft
 from memories.lifecycle.target import (
     check_no_live_copy,
@@ -543,7 +543,7 @@ def _admit_again(
     if new.get("state", memory.state) == State.LIVE:
         check_no_live_copy(as_new)
     trust = new.get("trust", memory.trust)
-    is_decided = actor.is_person and actor.may(CURATE, as_new.group_id)
+    is_decided = actor.decides(as_new.group_id)
     kept = MemoryFinding.objects.filter(memory=memory, status=FindingStatus.KEPT)
     if is_decided or trust in WITHDRAWN_TRUSTS or kept.exists():
         return {}

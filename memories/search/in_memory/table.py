@@ -460,7 +460,15 @@ def _kinds_of(
 ) -> NDArray[np.bool_]:
     now, shown = datetime.now(UTC), frozenset({0} if is_shown_then else ())
     v = Visibility(
-        None, True, states, trusts, now, types, retracted, as_of=now if is_history else None, shown_then=shown
+        None,
+        True,
+        states,
+        trusts,
+        now,
+        types=types,
+        retracted_types=retracted,
+        as_of=now if is_history else None,
+        shown_then=shown,
     )
     rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():

@@ -10,9 +10,8 @@ from django.db import connection, transaction
 
 from access.visibility import Visibility
 from memories.queries.visibility import placeholders
-from memories.search.base import Hit, RankingFields, Vector
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import needs_rows, render, standing_condition
+from memories.search.rows import Hit, RankingFields, Vector, needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 

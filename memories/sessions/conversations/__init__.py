@@ -14,6 +14,7 @@ from access.actor import READ, Actor
 from access.answers import Answer, ShownAs, Untrusted
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
+from access.visibility import check_may_read
 from memories.language.cleaning import clean_line
 from memories.models import Memory, Thread
 from memories.queries.expressions import HasTag
@@ -150,8 +151,7 @@ def readable(actor: Actor, group: str | None = None) -> QuerySet[Thread]:
     rows = Thread.objects.filter(deleted_at=None)
     if group:
         return rows.filter(group=find_group(actor, group))
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor)
     if actor.all_groups:
         return rows
     return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])

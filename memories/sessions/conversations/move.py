@@ -63,7 +63,7 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
         raise Conflict(f"The conversation is in '{target.slug}' already.", hint="Nothing was changed.")
     rows = rows_of(thread)
     check_target(thread, target, rows)
-    is_curator = actor.is_person and actor.may(CURATE, target.key)
+    is_curator = actor.decides(target.key)
     doubt = "" if is_decided or is_curator else policy_doubt(actor, target, 1.0)
     if doubt:
         first = next((row for row in rows if row.state == State.LIVE), None)

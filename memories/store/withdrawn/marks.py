@@ -27,8 +27,6 @@ from memories.language.dress.statements import is_taken_back, plain_lines, state
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.tombstones import (
-    EFFECTS,
-    Effect,
     Likeness,
     TombstoneKey,
     bare_hmac,
@@ -84,14 +82,9 @@ class Withdrawn:
     is_own: bool
 
     @property
-    def effect(self) -> Effect:
-        """What becomes of the new text."""
-        return EFFECTS[TombstoneKind(self.tombstone.kind)][self.likeness]
-
-    @property
     def is_refused(self) -> bool:
-        """True if the new text is refused."""
-        return self.effect is Effect.REFUSED
+        """True if the new text is refused; else it waits for a curator."""
+        return self.likeness is Likeness.EXACT
 
     @property
     def place(self) -> str:

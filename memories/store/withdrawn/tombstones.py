@@ -3,8 +3,11 @@
 The first mark is of its fold: the same text in other case, width or white space. The second is of its letters and
 digits alone: the same text in other dress. The third keeps capitals, so that mW is not refused because of MW.
 
-How far a withdrawn text reaches is one table for reject, retract and purge. A candidate that repeats a memory which counts
+A withdrawn text reaches as far whether it was rejected, retracted or purged. A candidate that repeats a memory which counts
 is rejected without a tombstone: recall would leave out the right memory too.
+
+A quarantine holds for the fact: the former versions are hidden with the current one, and come back with it. What an edit
+appended to a harmful text does not make the text before it harmless.
 """
 
 import hashlib
@@ -24,6 +27,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import Unavailable
 from access.models import Group
 from access.visibility import Visibility
@@ -32,15 +36,17 @@ from memories.language.dress import has_letters_or_digits, spelling, undressed
 from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
 from memories.models.link import REVIEWED_KINDS
 from memories.models.text_lookup import has_text, newest
+from memories.queries.versions import versions_of
 from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
-from memories.store.withdrawn.former import former_versions
-from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust
+from memories.store.policy import log_of
+from memories.store.rows import change_row
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
+HIDDEN_WITH: Final = "hidden_with"  # in the log: the id of the version whose quarantine hid this one
 _KEY_FILES = "tombstone-*.key"
-COUNTING: Final = (Trust.ACTIVE, Trust.VERIFIED)
 MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
 _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
@@ -48,65 +54,20 @@ _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
 )
 
 
-class Place(Enum):
-    """Where a withdrawn text is said again."""
-
-    OWN = "in the group that withdrew it, with either scope"
-    ELSEWHERE_GROUP = "in another group, for that group"
-    ELSEWHERE_GLOBAL = "in another group, for all groups"
-
-
-# By the withdrawn text's scope: does it bar the same text there?
-BARS: Final[dict[Scope, dict[Place, bool]]] = {
-    Scope.GROUP: {Place.OWN: True, Place.ELSEWHERE_GROUP: False, Place.ELSEWHERE_GLOBAL: False},
-    Scope.GLOBAL: {Place.OWN: True, Place.ELSEWHERE_GROUP: False, Place.ELSEWHERE_GLOBAL: True},
-}
-
-
 class Likeness(Enum):
-    """How a text is like a withdrawn one."""
+    """How the marks find a text like a withdrawn one. What its vectors find near waits too: see near.py."""
 
     EXACT = "the same text, whatever its case, width or white space"
     DRESS = "the same letters and digits in other dress"
     INSIDE = "the same letters and digits as a statement in a longer text, which does not take it back"
-    NEAR = "nearly the same meaning, and no word that makes it another fact"
-
-
-class Effect(Enum):
-    """What becomes of a text that a withdrawn one bars."""
-
-    REFUSED = "refused"
-    QUEUED = "waits for a curator"
-    STORED = "stored"
-
-
-# By what was done to the withdrawn text. Of a purged text only its marks are left, so nothing can be near it.
-EFFECTS: Final[dict[TombstoneKind, dict[Likeness, Effect]]] = {
-    TombstoneKind.REJECTED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
-        Likeness.NEAR: Effect.QUEUED,
-    },
-    TombstoneKind.RETRACTED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
-        Likeness.NEAR: Effect.QUEUED,
-    },
-    TombstoneKind.PURGED: {
-        Likeness.EXACT: Effect.REFUSED, Likeness.DRESS: Effect.QUEUED, Likeness.INSIDE: Effect.QUEUED,
-        Likeness.NEAR: Effect.STORED,
-    },
-}  # fmt: skip
-
-
-def place_of(*, is_own: bool, scope: str) -> Place:
-    """The place of a text: in the withdrawing group (`is_own`), or elsewhere with this scope."""
-    if is_own:
-        return Place.OWN
-    return Place.ELSEWHERE_GLOBAL if scope == Scope.GLOBAL else Place.ELSEWHERE_GROUP
 
 
 def bars(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
-    """True if a withdrawn text of this scope bars the same text there."""
-    return BARS[Scope(withdrawn_scope)][place_of(is_own=is_own, scope=scope)]
+    """True if a withdrawn text of this scope bars the same text in the group that withdrew it (`is_own`), or elsewhere.
+
+    Its own group has it with neither scope; a global text that was withdrawn is global in no group.
+    """
+    return is_own or withdrawn_scope == scope == Scope.GLOBAL
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone | None:
@@ -296,10 +257,41 @@ def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | No
             lift(actor, mark)
 
 
+def former_versions(memory: Memory) -> list[Memory]:
+    """The versions of a memory that are not live, in its group."""
+    rows = versions_of(memory)
+    return [row for row in rows if row.state != State.LIVE and row.group_id == memory.group_id]
+
+
+def follow_quarantine(actor: Actor, memory: Memory) -> int:
+    """Hide the former versions of what has just been quarantined, or bring back those that were hidden with it.
+
+    In the caller's transaction; returns how many changed.
+    """
+    is_hiding = memory.trust == Trust.QUARANTINED
+    if memory.state != State.LIVE or (memory.trust in WITHDRAWN_TRUSTS and not is_hiding):
+        return 0  # a scan quarantines former versions by themselves
+    others = [row for row in former_versions(memory) if (row.trust == Trust.QUARANTINED) is not is_hiding]
+    wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
+    changed = [(row, trust) for row, trust in wanted if trust]
+    for row, trust in changed:
+        change_row(actor, Operation.TRUST, row, {"trust": trust}, **{HIDDEN_WITH: str(memory.id)})
+    return len(changed)
+
+
+def _trust_before(row: Memory, memory: Memory) -> str:
+    """The trust that a version had before it was hidden with this one; empty if it was quarantined by itself."""
+    last = log_of(row, Operation.TRUST).first()
+    if last is None or last.payload.get(HIDDEN_WITH) != str(memory.id):
+        return ""
+    before, after = last.payload["changes"]["trust"]
+    return str(before) if after == Trust.QUARANTINED else ""
+
+
 def find_counting_same(memory: Memory) -> Memory | None:
     """A live, active or verified memory of the same group that has this text, exactly or in other dress."""
     others = Memory.objects.filter(
-        group=memory.group_id, state=State.LIVE, trust__in=COUNTING
+        group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
     ).exclude(key=memory.key)  # fmt: skip
     exact = newest(others.filter(has_text(memory.content_hash, memory.fold_hash)))
     bare = undressed(memory.content)
@@ -315,7 +307,7 @@ def likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
         return others.order_by("key").iterator()
     visibility = Visibility(
         groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
-        trusts=frozenset(COUNTING), now=timezone.now(),
+        trusts=frozenset(VISIBLE_TRUSTS), now=timezone.now(),
     )  # fmt: skip
     near = [hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=MAX_NEAR)]
     ends = linked_roots(memory)

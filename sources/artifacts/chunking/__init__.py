@@ -1,12 +1,11 @@
 """Splits a file's lines into chunks that fit the encoder: whole lines, cut between blocks, with some overlap."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from sources.artifacts.chunking.blocks import Block, blocks_of
-from sources.artifacts.reading.file_text import FileText
-from sources.models import FileKind
+from sources.artifacts.chunking.blocks import Block, FileText, blocks_of
+from sources.models import ChunkState, FileKind
 
 MAX_TOKENS: Final = 220  # of a chunk; path and heading are embedded with it, and all fit 254
 OVERLAP_SHARE: Final = 0.15  # of a chunk, repeated at the next one's start if a block is cut
@@ -18,13 +17,19 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 @dataclass(frozen=True)
 class FileChunk:
-    """Lines `start` to `end` of a file (from 1, both included) as one text under a heading."""
+    """Lines `start` to `end` of a file (from 1, both included) as one text under a heading.
+
+    The guard decides its state, its weight in a search, and what was found in it, by kind.
+    """
 
     start: int
     end: int
     text: str
     heading: str
     tokens: int
+    state: ChunkState = ChunkState.LIVE
+    weight: float = 1.0
+    findings: dict[str, int] = field(default_factory=dict)
 
 
 def split_file(text: FileText, kind: FileKind, path: str, count: CountTokens) -> list[FileChunk]:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sources.models import FileKind
@@ -22,6 +23,14 @@ _CLOSES: Final = re.compile(
     r"^\s*(?:[\])}>;,]|end\b|else\b|elif\b|except\b|finally\b|catch\b|\*/|fi\b|done\b)"
 )
 _SECTION: Final = re.compile(r"^\s*\[+([^\]]+)\]+\s*$")  # of TOML and INI
+
+
+@dataclass(frozen=True)
+class FileText:
+    """The text of a file as lines. `headings` names places by line number (1 is the first): pages of a PDF."""
+
+    lines: list[str]
+    headings: dict[int, str] = field(default_factory=dict)
 
 
 class Block(NamedTuple):

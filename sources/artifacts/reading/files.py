@@ -10,8 +10,8 @@ from typing import Final
 from pathspec import GitIgnoreSpec
 
 from access.errors import InvalidInput, TooLarge
-from sources.artifacts.reading.documents import DocumentUnreadable, read_docx, read_pdf
-from sources.artifacts.reading.file_text import FileText
+from sources.artifacts.chunking.blocks import FileText
+from sources.artifacts.reading.documents import Unreadable, read_docx, read_pdf
 from sources.artifacts.reading.ignoring import IgnoreRules, built_in
 from sources.models import FileKind
 
@@ -60,10 +60,6 @@ class FoundFile:
     place: Path
     kind: FileKind
     size: int
-
-
-class Unreadable(Exception):
-    """The file is left out; the message says why, for the report."""
 
 
 def walk_files(root: Path, below: Path, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
@@ -162,13 +158,10 @@ def read_text(data: bytes, kind: FileKind) -> FileText:
     Raises:
         Unreadable: it is no text, or a document that cannot be read.
     """
-    try:
-        if kind == FileKind.PDF:
-            return FileText(*read_pdf(data))
-        if kind == FileKind.DOCX:
-            return FileText(read_docx(data))
-    except DocumentUnreadable as why:
-        raise Unreadable(str(why)) from None
+    if kind == FileKind.PDF:
+        return read_pdf(data)
+    if kind == FileKind.DOCX:
+        return read_docx(data)
     encoding = next((name for mark, name in ENCODINGS if data.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in data[:SNIFFED_BYTES]:
         raise Unreadable("binary")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,8 +24,8 @@ from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import State
 from relations.models import Relation, RelationEvidence
-from sources.exporting.instance_name import instance_id
-from sources.exporting.vectors import carried_pieces
+from sources.exporting import instance_id
+from sources.exporting.carried import carried_pieces
 from sources.format import (
     FORMAT,
     GROUP,
@@ -38,15 +39,13 @@ from sources.format import (
     RecordKind,
     differences,
 )
-from sources.importing.barred import find_barred, hold_dressed
+from sources.importing.barred import find_barred
 from sources.importing.drafts import check_as_own
-from sources.importing.existing import id_name, natural_name, stored_rows
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
-from sources.importing.references import OTHER_GROUP, Targets, is_id
+from sources.importing.references import OTHER_GROUP, Targets, id_name, is_id, natural_name, stored_rows
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
-from sources.importing.restoring.export_lines import ExportLine, evidence_ids, split_records
 from sources.importing.restoring.guarding import ExportGuard
 from sources.importing.rows import build_row, insert_rows
 
@@ -60,51 +59,35 @@ def _is_export(path: Path) -> Recognition:
     return Recognition.CERTAIN if is_head else Recognition.NO
 
 
-def run_restore(
-    actor: Actor,
-    path: Path,
-    rules: LineRules,
-    *,
-    on_progress: Callable[[int], object] | None = None,
-    dry_run: bool = False,
-    strict: bool = False,
-) -> RestoreReport:
-    """`restore_export()` as every importer is called; of the rules only `as_own` applies."""
-    check_as_own(actor, rules)
-    return restore_export(
-        actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict, is_own=rules.as_own
-    )
-
-
 def restore_export(
     actor: Actor,
     path: Path,
+    rules: LineRules = LineRules(""),  # noqa: B008 - frozen
     *,
     encoder: Encoder | None = None,
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
     strict: bool = False,
-    is_own: bool = False,
 ) -> RestoreReport:
     """Import the rows of an export that are not in the store yet, one transaction per batch of lines; repeatable.
 
     Texts pass the guard: secrets are masked, and what this store did not check itself is treated as any new text, unless
-    `is_own`. A line whose id exists here with other content is rejected. The file's audit log is verified row by row and stored
+    `rules.as_own`, the only one of the rules that applies. A line whose id exists here with other content is rejected. The file's audit log is verified row by row and stored
     under its origin; this store's log records its head.
 
     Raises:
-        NotPermitted: the actor does not administer the whole store.
+        NotPermitted: the actor does not administer the whole store, or may not say that it is the team's own.
         InvalidInput: the file is not an export, or one of a later version.
         StrictStop: `strict`, and a line was rejected.
     """
+    check_as_own(actor, rules)
     if not actor.is_admin_of_all:
         raise NotPermitted(
             "Only an admin of the whole store may import an export.", hint="Run 'loci import' on the server."
         )
     lines = read_lines(path)
-    intake = ExportIntake(
-        actor, _header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run, is_own=is_own
-    )
+    origin = _header_origin(next(lines, None))
+    intake = ExportIntake(actor, origin, encoder=encoder, dry_run=dry_run, is_own=rules.as_own)
     # Later lines refer to earlier ones, so a dry run keeps its rows until the end.
     with transaction.atomic() if dry_run else nullcontext():
         fault = _take_all(intake, lines, on_progress=on_progress, strict=strict)
@@ -161,6 +144,12 @@ def _split_batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
         batch.append(line)
     if batch:
         yield batch
+
+
+def _evidence_ids(line: RawLine) -> list[str]:
+    """Ids of the memories that are evidence of a relation."""
+    named = line.value.get("evidence")
+    return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []
 
 
 @dataclass
@@ -229,13 +218,13 @@ class ExportIntake:
             with transaction.atomic():
                 refresh_threads([thread])
         return RestoreReport(
-            self.origin,
-            dict(+self.added),
-            dict(+self.unchanged),
-            tuple(self.faults),
-            loose,
-            self.chain.purged,
-            missing_keys(),
+            origin=self.origin,
+            added=dict(+self.added),
+            unchanged=dict(+self.unchanged),
+            faults=tuple(self.faults),
+            loose=loose,
+            purged_payloads=self.chain.purged,
+            missing_keys=missing_keys(),
         )
 
     def _log_import(self) -> None:
@@ -245,14 +234,21 @@ class ExportIntake:
             audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
 
     def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:
-        faults, lines = split_records(kind, raw)
-        refused = [(line, self.guard.check(kind, line.whole, self.targets.groups)) for line in lines]
+        lines, faults = list[RawLine](), list[LineFault]()
+        for line in raw:
+            if isinstance(line.value.get("row"), dict):
+                lines.append(line)
+                for name, value in kind.older.items():  # columns that an older export does not have
+                    line.row.setdefault(name, copy(value))
+            else:
+                faults.append(LineFault(line.number, "it has no 'row'"))
+        refused = [(line, self.guard.check(kind, line.value, self.targets.groups)) for line in lines]
         faults += [LineFault(line.number, why) for line, why in refused if why]
         lines = [line for line, why in refused if not why]
-        stored = stored_rows(kind, [line.record for line in lines])
+        stored = stored_rows(kind, [line.row for line in lines])
         fresh = []
         for line in lines:
-            row = stored.get(id_name(kind, line.record)) or stored.get(natural_name(kind, line.record))
+            row = stored.get(id_name(kind, line.row)) or stored.get(natural_name(kind, line.row))
             if row is None:
                 fresh.append(line)
             elif why := self._compare(kind, row, line):
@@ -260,53 +256,53 @@ class ExportIntake:
             self._note_targets(kind, row, line)
         # Roots first: their versions refer to their keys.
         for part in (
-            [x for x in fresh if not x.record.get("root")],
-            [x for x in fresh if x.record.get("root")],
+            [x for x in fresh if not x.row.get("root")],
+            [x for x in fresh if x.row.get("root")],
         ):
             faults += self._add_rows(kind, part)
         return faults
 
-    def _compare(self, kind: RecordKind, row: Model, line: ExportLine) -> str:
+    def _compare(self, kind: RecordKind, row: Model, line: RawLine) -> str:
         """Why a stored row conflicts with its line, or "". A group or thread with the same name counts as the same."""
-        if "id" in kind.fields and str(getattr(row, "id", "")) != line.record.get("id"):
+        if "id" in kind.fields and str(getattr(row, "id", "")) != line.row.get("id"):
             self.unchanged[kind.name] += 1
             return ""
-        if differing := differences(kind, row, line.record):
-            return f"{kind.name} {line.record.get('id')} exists here with another {', '.join(differing)}"
+        if differing := differences(kind, row, line.row):
+            return f"{kind.name} {line.row.get('id')} exists here with another {', '.join(differing)}"
         self.unchanged[kind.name] += 1
         if kind is MEMORY:
-            self.targets.brought.add(str(line.record["id"]))
+            self.targets.brought.add(str(line.row["id"]))
             self._note_successor(line)
         return ""
 
-    def _note_targets(self, kind: RecordKind, row: Model | None, line: ExportLine) -> None:
+    def _note_targets(self, kind: RecordKind, row: Model | None, line: RawLine) -> None:
         """Note the row of a group's or thread's name in the file, and the threads whose contexts need a refresh.
 
         That includes threads of rows stored earlier: the import that stored them may have been killed before the refresh.
         """
         if kind is GROUP and isinstance(row, Group):
-            self.targets.groups[str(line.record.get("slug"))] = row
+            self.targets.groups[str(line.row.get("slug"))] = row
         elif kind is THREAD and isinstance(row, Thread):
-            self.targets.threads[str(line.record.get("group")), str(line.record.get("name"))] = row
+            self.targets.threads[str(line.row.get("group")), str(line.row.get("name"))] = row
         elif isinstance(row, Memory) and row.thread_id is not None:
             self.threads.add(row.thread_id)
 
-    def _note_successor(self, line: ExportLine) -> None:
+    def _note_successor(self, line: RawLine) -> None:
         """Note a memory's successor, which may be on a later line."""
-        successor = line.record.get("superseded_by")
+        successor = line.row.get("superseded_by")
         if is_id(successor):
-            self.successors[line.record["id"]] = str(successor), line.number
+            self.successors[line.row["id"]] = str(successor), line.number
 
-    def _add_rows(self, kind: RecordKind, lines: list[ExportLine]) -> list[LineFault]:
+    def _add_rows(self, kind: RecordKind, lines: list[RawLine]) -> list[LineFault]:
         """Insert new rows; return the rejected lines."""
         self.targets.fetch_memories(
-            [line.record for line in lines], [id_ for line in lines for id_ in evidence_ids(line)]
+            [line.row for line in lines], [id_ for line in lines for id_ in _evidence_ids(line)]
         )
-        faults, built = [], list[tuple[ExportLine, Model]]()
+        faults, built = [], list[tuple[RawLine, Model]]()
         for line in lines:
             try:
-                row = build_row(kind, line.record, self.targets)
-                self.targets.check_group(row, line.record)
+                row = build_row(kind, line.row, self.targets)
+                self.targets.check_group(row, line.row)
                 built.append((line, row))
             except (ValueError, TypeError) as error:
                 faults.append(LineFault(line.number, str(error)))
@@ -314,7 +310,6 @@ class ExportIntake:
             barred = find_barred([row for _, row in built if isinstance(row, Memory)])
             faults += [LineFault(built[at][0].number, why) for at, why in barred.items()]
             built = [pair for at, pair in enumerate(built) if at not in barred]
-            hold_dressed([row for _, row in built if isinstance(row, Memory)])
         embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
         with transaction.atomic():
             refused = insert_rows([row for _, row in built])
@@ -323,10 +318,10 @@ class ExportIntake:
         self.added[kind.name] += len(inserted)
         return faults + [LineFault(built[at][0].number, why) for at, why in refused.items()]
 
-    def _embed(self, built: list[tuple[ExportLine, Model]]) -> list[EmbeddedText]:
+    def _embed(self, built: list[tuple[RawLine, Model]]) -> list[EmbeddedText]:
         """Pieces of each memory: those in the file if the configured model made them, else embedded now."""
         carried = {
-            at: carried_pieces(line.record["content"], line.whole.get("pieces"))
+            at: carried_pieces(line.row["content"], line.value.get("pieces"))
             for at, (line, _) in enumerate(built)
         }
         ready = {at: pieces for at, pieces in carried.items() if pieces is not None}
@@ -341,7 +336,7 @@ class ExportIntake:
     def _write_dependents(
         self,
         kind: RecordKind,
-        inserted: Sequence[tuple[int, ExportLine, Model]],
+        inserted: Sequence[tuple[int, RawLine, Model]],
         embedded: Sequence[EmbeddedText],
     ) -> None:
         """Write the pieces and evidence of inserted rows, and note targets and successors."""
@@ -350,7 +345,7 @@ class ExportIntake:
             self._note_targets(kind, row, line)
             if isinstance(row, Group):
                 # Every save sets this column to the present.
-                Group.objects.filter(pk=row.pk).update(updated_at=line.record["updated_at"])
+                Group.objects.filter(pk=row.pk).update(updated_at=line.row["updated_at"])
             elif isinstance(row, Memory):
                 pieces += [(row, embedded[at])] if embedded else []
                 self.targets.brought.add(str(row.id))
@@ -358,7 +353,7 @@ class ExportIntake:
                 if str(row.id) in self.guard.doubted and row.state == State.LIVE:
                     raise_doubt(self.actor, row, "the export says that it is disputed")
             elif kind is RELATION and isinstance(row, Relation):
-                found = [self.targets.memory(id_) for id_ in evidence_ids(line)]
+                found = [self.targets.memory(id_) for id_ in _evidence_ids(line)]
                 evidence += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
         insert_pieces(pieces)
         if kind is MEMORY and self.guard.findings:
@@ -394,6 +389,6 @@ EXPORT = Importer(
     description="an export of Loci",
     endings=(".jsonl",),
     recognises=_is_export,
-    run=run_restore,
+    run=restore_export,
     has_lines=True,
 )

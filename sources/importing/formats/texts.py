@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,10 @@ from access.errors import InvalidInput
 from memories.draft import Draft
 from memories.language.cleaning import FORMS, parse_moment
 from memories.types import Type
-from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
-from sources.importing.importer import Importer, LineRules, Recognition
+from sources.importing.drafts import record_importer
+from sources.importing.importer import LineRules, Recognition, source_name
 from sources.importing.lines import first_bytes, first_object, read_lines
+from sources.importing.records import SourceRecord
 
 # Fields that become columns; all others are kept as metadata.
 COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
@@ -28,28 +28,31 @@ def _is_text(path: Path) -> Recognition:
     return Recognition.PLAIN if "text" in first_object(path) else Recognition.ANY_TEXT
 
 
-def read_drafts(path: Path, rules: LineRules) -> Iterator[NumberedDraft]:
-    """The drafts of a file's lines."""
+def read_texts(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+    """A record per line, with its number; its place is its group."""
     for line in read_lines(path):
         if line.why:
-            yield NumberedDraft(line.number, None, line.why)
+            yield SourceRecord(why=line.why, number=line.number)
+            continue
+        try:
+            draft = draft_of(line.value)
+        except InvalidInput as error:
+            yield SourceRecord(why=str(error), number=line.number)
         else:
-            yield numbered_draft(line.number, partial(draft_of, line.value, rules))
+            yield SourceRecord(draft, place=draft.group or "", number=line.number)
 
 
-def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
+def draft_of(line: dict[str, Any]) -> Draft:
     """The draft of a line. Raises InvalidInput if a value is missing or of the wrong type."""
     session = _text(line, "session")
     return Draft(
         content=_text(line, "text", required=True),
-        type=rules.type or (Type.EPISODIC if session else Type.SEMANTIC),
-        group=rules.group or _text(line, "group") or None,
-        scope=rules.scope,
+        type=Type.EPISODIC if session else Type.SEMANTIC,
+        group=_text(line, "group") or None,
         thread=session,
         metadata={
             name: value for name, value in line.items() if name not in COLUMN_FIELDS and value is not None
         },
-        source=rules.source,
         source_ref=_text(line, "id", required=True),
         valid_from=parse_timestamp(line.get("timestamp")),
     )
@@ -78,12 +81,12 @@ def parse_timestamp(value: Any) -> datetime | None:
     return parse_moment(value, field="timestamp")
 
 
-import_lines = partial(import_drafts, read=read_drafts)
-TEXTS = Importer(
-    name="lines",
-    description="JSON lines, one object per line with id and text, and optionally group, timestamp, session and speaker",
+TEXTS = record_importer(
+    "lines",
+    "JSON lines, one object per line with id and text, and optionally group, timestamp, session and speaker",
     endings=(".jsonl", ".ndjson", ".json"),
     recognises=_is_text,
-    run=import_lines,
+    read=read_texts,
+    source=source_name,
     has_lines=True,
 )

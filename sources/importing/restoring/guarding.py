@@ -23,7 +23,7 @@ from access.models import Group
 from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
 from memories.types import VISIBLE_TRUSTS, Trust
-from sources.exporting.seal import SEAL, has_seal
+from sources.exporting.carried import SEAL, has_seal
 from sources.format import (
     ALIAS,
     CHECKPOINT,

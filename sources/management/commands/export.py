@@ -1,6 +1,5 @@
 """`manage.py export`: write the store, or some groups, as JSON lines that 'import' can rebuild."""
 
-import dataclasses
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,7 +16,7 @@ from memories.management.output import FaceCommand
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replace_file, replace_sealed_file
 from sources.format import counts_text
-from sources.sharing import EXPORTERS, NAMES, export_as
+from sources.sharing import EXPORTERS, NAMES, SharedReport, export_as
 from storage.encryption import DatabaseKey, KeyProblem, database_key
 
 EXAMPLES: Final = """\
@@ -78,7 +77,7 @@ def export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
         report = export(
             operator(), out, groups=options["group"], vectors=options["vectors"], on_progress=bar.update
         )
-    return CommandAnswer(dataclasses.asdict(report), report_text(report))
+    return CommandAnswer(ExportReport.json(report), report_text(report))
 
 
 def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
@@ -97,7 +96,7 @@ def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
             groups=options["group"], overwrite=options["overwrite"], on_progress=bar.update,
         )  # fmt: skip
     text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
-    return CommandAnswer(dataclasses.asdict(report), text)
+    return CommandAnswer(SharedReport.json(report), text)
 
 
 def key_for_export() -> DatabaseKey:

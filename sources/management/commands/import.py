@@ -17,7 +17,7 @@ from sources.importing import AUTO, IMPORTERS, NAMES, choose_importer
 from sources.importing.importer import Importer, LineRules, Waiting, read_places
 from sources.importing.lines import LineFault, count_lines
 from sources.importing.reports import ImportReport, lines_were
-from sources.importing.undo import undo_import
+from sources.importing.undo import UndoneImport, undo_import
 from storage.encryption import KeyProblem, database_key
 from storage.encryption.sealing import UnsealError, readable
 
@@ -74,7 +74,7 @@ class Command(FaceCommand):
                 done = undo_import(
                     operator(), options["undo"], on_progress=lambda count: bar.update(count - bar.n)
                 )
-            return CommandAnswer(done.as_json(), done.as_text())
+            return CommandAnswer(UndoneImport.json(done), done.as_text())
         if options["file"] is None:
             raise InvalidInput("No file is named.", hint="loci import FILE", field="file")
         importer, report = self._import(options["file"], options)
@@ -86,7 +86,7 @@ class Command(FaceCommand):
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
             fault = f"{lost} not stored.{list_faults(report.faults, report.unit)}"
-        return CommandAnswer({"format": importer.name, **report.as_json()}, text, fault=fault)
+        return CommandAnswer({"format": importer.name, **type(report).json(report)}, text, fault=fault)
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
         """Import a file; an encrypted export is unsealed first."""

@@ -1,8 +1,9 @@
 """`manage.py recall`: ask a question."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from access.management.command import GROUP, SOURCE, THREAD, flag, many, option
+from access.management.command import GROUP, SOURCE, THREAD, CommandAnswer, flag, many, option
 from access.tokens import local_operator
 from access.visibility import Narrowing
 from memories.language.cleaning import parse_moment
@@ -12,12 +13,12 @@ from memories.management.output import (
     FaceCommand,
     printable,
     read_text,
+    table_text,
     terminal_columns,
     wrap_text,
 )
 from memories.queries.conflicts import describe_start
 from memories.recall import Item, RecallRequest, RecallResult
-from memories.recall.around import NearTurn
 from memories.recall.scoring import MODES, Trace
 from memories.types import Scope, Type
 from sources.artifacts.evidence import EVIDENCE_ALONE, KINDS, EvidenceItem, recall_kinds, wide_json
@@ -66,61 +67,64 @@ class Command(FaceCommand):
         flag("--explain", "explain the results"),
     )  # fmt: skip
 
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
         answer = recall_kinds(local_operator(), _read_request(options), options["kind"])
         recalled, evidence = answer.recalled, answer.evidence
-        if options["json"]:
-            self.print_json(wide_json(answer))
-        else:
-            if recalled.mode != EVIDENCE_ALONE or recalled.abstained:
-                self._print(recalled)
-            for item in evidence.items if evidence else ():
-                self._print_evidence(item)
-        return NOTHING_FOUND if recalled.abstained and not (evidence and evidence.items) else 0
+        items = evidence.items if evidence else ()
+        is_shown = recalled.mode != EVIDENCE_ALONE or recalled.abstained
+        lines = [
+            *(_recall_lines(recalled) if is_shown else ()),
+            *(line for each in items for line in _evidence_lines(each)),
+        ]
+        status = NOTHING_FOUND if recalled.abstained and not items else 0
+        return CommandAnswer(wide_json(answer), "\n".join(lines), status=status)
 
-    def _print_evidence(self, item: EvidenceItem) -> None:
-        facts = [item.locator, item.source, item.heading, f"score {item.score:.4f}", item.label]
-        self.stdout.write("  ▪ " + " · ".join(printable(fact) for fact in facts if fact))
-        for line in item.text.split("\n"):
-            self.stdout.write(f"    {printable(line)}"[: terminal_columns()].rstrip())
 
-    def _print(self, recalled: RecallResult) -> None:
-        if recalled.degraded:
-            self.stdout.write(f"Degraded: {printable(recalled.degraded)}.")
-        if recalled.note:
-            self.stdout.write(printable(recalled.note))
-        elif recalled.abstained:
-            self.stdout.write(
-                f"Nothing relevant in {printable(recalled.group)}."
-                + (" Closest matches (low confidence):" if recalled.nearest else "")
-            )
-        elif recalled.doubt:
-            self.stdout.write(f"{printable(recalled.doubt)}.")
-        for line in recalled.relations:
-            facts = [str(line.id), "relation", line.group, f"{line.since:%Y-%m-%d}", line.trust]
-            self.stdout.write(f"  • {printable(line.text)}")
-            self.stdout.write("    " + " · ".join(printable(fact) for fact in facts))
-        if recalled.collects:
-            self.stdout.write(f"Collected, {recalled.collects}:")
-        for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
-            self._print_item(rank, item)
-        if recalled.left_out:
-            self.stdout.write(_describe_left_out(recalled))
-        if recalled.trace is not None:
-            self._print_trace(recalled, recalled.trace)
+def _evidence_lines(item: EvidenceItem) -> Iterator[str]:
+    yield f"  ▪ {_facts([item.locator, item.source, item.heading, f'score {item.score:.4f}', item.label])}"
+    for line in item.text.split("\n"):
+        yield f"    {printable(line)}"[: terminal_columns()].rstrip()
 
-    def _print_item(self, rank: int, item: Item) -> None:
-        memory, mark = item.memory, f"{rank:>2}. "
-        indent = " " * len(mark)
-        for turn in item.around:
-            if turn.offset < 0:
-                self._print_turn(turn, indent)
-        for at, line in enumerate(wrap_text(item.text, width=terminal_columns() - len(mark))):
-            self.stdout.write((mark if at == 0 else indent) + line)
-        for turn in item.around:
-            if turn.offset > 0:
-                self._print_turn(turn, indent)
-        facts = [
+
+def _recall_lines(recalled: RecallResult) -> Iterator[str]:
+    if recalled.degraded:
+        yield f"Degraded: {printable(recalled.degraded)}."
+    if recalled.note:
+        yield printable(recalled.note)
+    elif recalled.abstained:
+        closest = " Closest matches (low confidence):" if recalled.nearest else ""
+        yield f"Nothing relevant in {printable(recalled.group)}.{closest}"
+    elif recalled.doubt:
+        yield f"{printable(recalled.doubt)}."
+    for each in recalled.relations:
+        yield f"  • {printable(each.text)}"
+        yield f"    {_facts([str(each.id), 'relation', each.group, f'{each.since:%Y-%m-%d}', each.trust])}"
+    if recalled.collects:
+        yield f"Collected, {recalled.collects}:"
+    for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
+        yield from _item_lines(rank, item)
+    if recalled.left_out:
+        yield _describe_left_out(recalled)
+    if recalled.trace is not None:
+        yield from _trace_lines(recalled, recalled.trace)
+
+
+def _item_lines(rank: int, item: Item) -> Iterator[str]:
+    memory, mark = item.memory, f"{rank:>2}. "
+    indent = " " * len(mark)
+
+    def wrapped(text: str) -> list[str]:
+        return [indent + line for line in wrap_text(text, width=terminal_columns() - len(mark))]
+
+    for turn in item.around:
+        if turn.offset < 0:
+            yield from wrapped(f"| {turn.text}")
+    yield mark + "\n".join(wrapped(item.text))[len(mark) :]  # instead of the first indent
+    for turn in item.around:
+        if turn.offset > 0:
+            yield from wrapped(f"| {turn.text}")
+    yield indent + _facts(
+        [
             str(memory.id),
             memory.type,
             memory.group.slug,
@@ -129,30 +133,27 @@ class Command(FaceCommand):
             item.label,
             *(conflict.note for conflict in item.conflicts),
         ]
-        self.stdout.write(indent + " · ".join(printable(fact) for fact in facts if fact))
-        if item.also_in:
-            self.stdout.write(indent + f"also said in {', '.join(str(m.id) for m in item.also_in)}")
-        if item.coming is not None:
-            text = f"{describe_start(item.coming)}: {item.coming.content}"
-            for line in wrap_text(text, width=terminal_columns() - len(mark)):
-                self.stdout.write(indent + line)
+    )
+    if item.also_in:
+        yield indent + f"also said in {', '.join(str(m.id) for m in item.also_in)}"
+    if item.coming is not None:
+        yield from wrapped(f"{describe_start(item.coming)}: {item.coming.content}")
 
-    def _print_turn(self, turn: NearTurn, indent: str) -> None:
-        for line in wrap_text(f"| {turn.text}", width=terminal_columns() - len(indent)):
-            self.stdout.write(indent + line)
 
-    def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
-        self.stdout.write("\nSteps")
-        steps = [[step.name, _describe_detail(step.detail)] for step in trace.steps]
-        self.print_table(steps, header=("step", "what it did"))
-        names = sorted({name for item in recalled.items for name in item.numbers})
-        if names:
-            self.stdout.write("\nScores")
-            rows = [
-                [str(rank), *(f"{item.numbers[n]:g}" if n in item.numbers else "–" for n in names)]
-                for rank, item in enumerate(recalled.items, start=1)
-            ]
-            self.print_table(rows, header=("#", *names))
+def _facts(facts: Iterable[str]) -> str:
+    return " · ".join(printable(fact) for fact in facts if fact)
+
+
+def _trace_lines(recalled: RecallResult, trace: Trace) -> Iterator[str]:
+    steps = [[step.name, _describe_detail(step.detail)] for step in trace.steps]
+    yield from ("", "Steps", table_text(steps, header=("step", "what it did")))
+    names = sorted({name for item in recalled.items for name in item.numbers})
+    if names:
+        rows = [
+            [str(rank), *(f"{item.numbers[n]:g}" if n in item.numbers else "–" for n in names)]
+            for rank, item in enumerate(recalled.items, start=1)
+        ]
+        yield from ("", "Scores", table_text(rows, header=("#", *names)))
 
 
 def _read_request(options: dict[str, Any]) -> RecallRequest:

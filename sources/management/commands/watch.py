@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import CommandError
-from django.db.models import Count
 
-from access.management.command import GROUP, either, flag, option
+from access.management.command import GROUP, CommandAnswer, either, flag, option
 from access.tokens import operator
-from memories.management.output import FaceCommand
+from memories.management.output import FaceCommand, in_lines, table_text
 from sources.models import WAS_WRITTEN, WatchedFile, WatchedFolder, WatchedSection
 from sources.watching.folders import (
     ONLY_READ,
@@ -20,7 +19,7 @@ from sources.watching.folders import (
     remove_folder,
     resume_folder,
 )
-from sources.watching.scan import FolderReport, one_at_a_time, scan_folder
+from sources.watching.scan import one_at_a_time, scan_folder
 
 EXAMPLES: Final = """\
 examples:
@@ -58,82 +57,57 @@ class Command(FaceCommand):
         ),
     )
 
-    def act(self, options: dict[str, Any]) -> int:
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
+        chosen = next((name for name in ACTIONS if options[name]), "")
         if options["folder"] is None:
-            if options["once"] or any(options[name] for name in ACTIONS):
+            if options["once"] or chosen:
                 raise CommandError("Name the folder: loci watch DIR", returncode=2)
-            self._list(is_json=options["json"])
-            return 0
+            return list_watched()
         path = Path(options["folder"])
         if options["once"]:
-            return self._once(path, is_json=options["json"])
-        for name, (_, change, done) in ACTIONS.items():
-            if options[name]:
-                folder = find_by_path(operator(), path)
-                change(operator(), folder)
-                self._tell(folder, f"{folder.path} {done}.", is_json=options["json"])
-                return 0
-        folder = add_folder(
-            operator(), path, group=options["group"], poll=options["poll"], as_own=options["as_own"]
-        )
-        note = f" {folder.note}." if folder.note else ""
-        self._tell(
-            folder,
-            f"{folder.path} is watched for the group '{folder.group.slug}'.{note}",
-            is_json=options["json"],
-        )
-        return 0
-
-    def _tell(self, folder: WatchedFolder, text: str, *, is_json: bool) -> None:
-        if is_json:
-            self.print_json(
-                {"name": folder.name, "path": folder.path, "state": folder.state, "note": folder.note}
-            )
+            return scan_once(path)
+        if chosen:
+            folder = find_by_path(operator(), path)
+            _, change, done = ACTIONS[chosen]
+            change(operator(), folder)
+            text = f"{folder.path} {done}."
         else:
-            self.stdout.write(text)
-
-    def _once(self, path: Path, *, is_json: bool) -> int:
-        folder = find_by_path(operator(), path)
-        with one_at_a_time():
-            report = scan_folder(folder)
-        if is_json:
-            self.print_json({"counts": report.counts, "again": report.again, "note": report.note})
-        else:
-            self.stdout.write(describe(report))
-        return 1 if report.note else 0
-
-    def _list(self, *, is_json: bool) -> None:
-        rows = [_folder_row(folder) for folder in list_folders(operator())]
-        was_written = WatchedFolder.objects.filter(mode=WAS_WRITTEN)
-        problems = [{"file": folder.path, "why": f"it {ONLY_READ}"} for folder in was_written]
-        was_written.update(mode="read")  # said once
-        problems += [
-            {"file": str(Path(file.folder.path) / file.path), "why": file.problem}
-            for file in WatchedFile.objects.exclude(problem="")
-            .select_related("folder")
-            .order_by("folder", "path")
-        ]
-        if is_json:
-            self.print_json(
-                {"folders": [dict(zip(HEADER, row, strict=True)) for row in rows], "problems": problems}
+            folder = add_folder(
+                operator(), path, group=options["group"], poll=options["poll"], as_own=options["as_own"]
             )
-            return
-        if not rows:
-            self.stdout.write("No folder is watched. 'loci watch DIR --group NAME' begins.")
-            return
-        self.print_table([[str(cell) for cell in row] for row in rows], header=HEADER)
-        for each in problems:
-            self.stdout.write(f"{each['file']}: {each['why']}")
+            note = f" {folder.note}." if folder.note else ""
+            text = f"{folder.path} is watched for the group '{folder.group.slug}'.{note}"
+        body = {"name": folder.name, "path": folder.path, "state": folder.state, "note": folder.note}
+        return CommandAnswer(body, text)
+
+
+def scan_once(path: Path) -> CommandAnswer:
+    """Look through a watched folder here and now."""
+    folder = find_by_path(operator(), path)
+    with one_at_a_time():
+        report = scan_folder(folder)
+    done = ", ".join(f"{count:,} {name}" for name, count in report.counts.items()) or "Nothing has changed"
+    later = " A file is being written; look again." if report.again else ""
+    body = {"counts": report.counts, "again": report.again, "note": report.note}
+    return CommandAnswer(body, report.note or f"{done}.{later}", status=1 if report.note else 0)
+
+
+def list_watched() -> CommandAnswer:
+    """The watched folders, and what is wrong with their files."""
+    rows = [_folder_row(folder) for folder in list_folders(operator())]
+    was_written = WatchedFolder.objects.filter(mode=WAS_WRITTEN)
+    problems = [{"file": folder.path, "why": f"it {ONLY_READ}"} for folder in was_written]
+    was_written.update(mode="read")  # said once
+    files = WatchedFile.objects.exclude(problem="").select_related("folder").order_by("folder", "path")
+    problems += [{"file": str(Path(file.folder.path) / file.path), "why": file.problem} for file in files]
+    body = {"folders": [dict(zip(HEADER, row, strict=True)) for row in rows], "problems": problems}
+    if not rows:
+        return CommandAnswer(body, "No folder is watched. 'loci watch DIR --group NAME' begins.")
+    table = table_text([[str(cell) for cell in row] for row in rows], header=HEADER)
+    return CommandAnswer(body, in_lines(table, *(f"{each['file']}: {each['why']}" for each in problems)))
 
 
 def _folder_row(folder: WatchedFolder) -> tuple[object, ...]:
-    files = WatchedFile.objects.filter(folder=folder, gone_since=None).aggregate(count=Count("key"))["count"]
+    files = WatchedFile.objects.filter(folder=folder, gone_since=None).count()
     sections = WatchedSection.objects.filter(file__folder=folder, gone_since=None).count()
     return folder.path, folder.group.slug, folder.state, files, sections, folder.note
-
-
-def describe(report: FolderReport) -> str:
-    """What a look through a folder did, in words."""
-    done = ", ".join(f"{count:,} {name}" for name, count in report.counts.items()) or "Nothing has changed"
-    later = " A file is being written; look again." if report.again else ""
-    return report.note or f"{done}.{later}"

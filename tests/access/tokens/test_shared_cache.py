@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.limits.throttle import writes_left
+from access.limits.throttle import write_limits
 from access.models import PersonWrites
 from storage.shared_cache import connected_cache
 from tests.access.tokens.redis_server import RedisServer
@@ -63,4 +63,4 @@ def test_writes_are_counted_in_redis_and_in_the_row_while_it_is_away(
     connected_cache.cache_clear()
     # What Redis had counted is forgiven; the row goes on from there.
     assert [post(client, secret, n) for n in range(3, 6)] == [201, 201, 429]
-    assert writes_left(PersonWrites.objects.get()) < 1
+    assert write_limits()[0].left(PersonWrites.objects.get().burst_at) < 1

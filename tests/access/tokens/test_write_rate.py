@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from access.errors import TooManyWrites
 from access.limits import throttle
-from access.limits.throttle import check_write_rate, count_writes, left_of, writes_left
+from access.limits.throttle import check_write_rate, count_writes, left_of, write_limits
 from access.models import Group, PersonWrites
 from access.tokens import actor_for_secret, operator
 from memories.draft import Draft
@@ -138,6 +138,11 @@ def test_operators_and_people_have_no_limit(alice: User, ledger: Group) -> None:
         store(operator(), Draft(f"The port of machine {number} is {number}.", group="ledger"))
     assert left_of(operator()) == math.inf
     check_write_rate(operator())
+
+
+def writes_left(written: PersonWrites) -> float:
+    changes, _ = write_limits()
+    return changes.left(written.burst_at)
 
 
 def test_zero_means_no_limit(bob: User, ledger: Group, settings: Settings) -> None:

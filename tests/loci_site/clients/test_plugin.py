@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from bench.agents.bundle import manifest, server_json, write_folder
+from bench.scripts.bundle import manifest, server_json, write_folder
 from loci_site import __version__
 from loci_site.clients.catalogue import CLIENTS
 from tests.settings import REPOSITORY

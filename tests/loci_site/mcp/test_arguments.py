@@ -18,7 +18,6 @@ from loci_site.mcp.arguments import (
 from loci_site.mcp.tools import trim_schema
 from memories.language import cleaning as moments
 from sources.importing.formats.texts import draft_of
-from sources.importing.importer import LineRules
 
 
 @pytest.mark.parametrize(
@@ -50,12 +49,11 @@ def test_what_is_no_moment_names_the_field_and_the_form(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["2026-05-03", "2026-05-03T14:30", "2026-05-03T00:30+02:00"])
 def test_every_way_in_reads_a_moment_alike(text: str) -> None:
-    rules = LineRules("notes")
     read = {
         parse_moment(text, field="valid_from"),
         MemoryIn.model_validate({"content": "x", "valid_from": text}).valid_from,
         moments.parse_moment(text, field="valid_from"),
-        draft_of({"id": 1, "text": "x", "group": "ledger", "timestamp": text}, rules).valid_from,
+        draft_of({"id": 1, "text": "x", "group": "ledger", "timestamp": text}).valid_from,
     }
     assert len(read) == 1
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.jobs.prove import found_in, gaps_in
-from bench.proof.jobs.ticking import LEAST_GAP_S, Ticking, kill, ticking
-from bench.proof.jobs.worker import BUSY, WORK_S
 from tests.fresh_homes import with_tables
+from tests.loci_site.server.ticking import LEAST_GAP_S, Ticking, kill, ticking
+from tests.loci_site.server.ticking_worker import BUSY, WORK_S
+from tests.loci_site.server.whole_jobs import found_in, gaps_in
 
 pytestmark = [
     pytest.mark.server,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.chunks import Layout, compare, size_in_use
 from bench.proof.clients.kills import kill_server
 from bench.proof.clients.ledger import Ledger
 from bench.proof.clients.sentences import jobs
@@ -16,7 +15,7 @@ from bench.proof.home import make_home, run
 from bench.proof.proof import Finding, Proof, ProofError, Workshop
 from bench.proof.report import marks, write_report
 from bench.proof.server import Server, bad_lines
-from bench.proof.suite.lists import tried
+from bench.proof.suite import tried
 
 # Whoever else works on the machine may make this slow, not wrong.
 pytestmark = [
@@ -49,8 +48,8 @@ def test_two_commands_at_once_on_one_file_lose_nothing(tmp_path: Path) -> None:
 def test_a_killed_server_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     found = kill_server(Workshop(tmp_path), 0)
     assert found["faults"] == []
-    assert found["in_flight"] > 0
-    assert found["seen"]["memories"] >= found["acknowledged"] > 0
+    assert found["numbers"]["writes in flight at the signal"] > 0
+    assert found["numbers"]["writes acknowledged"] > 0
 
 
 TAMPER = """
@@ -79,13 +78,13 @@ def test_the_witness_notices_everything_that_may_be_wrong(tmp_path: Path) -> Non
     stored = run([*command, "--thread", "talk"], home.path, sent=lines).splitlines()
     acknowledged = {job.content: json.loads(line)["id"] for job, line in zip(work[:6], stored, strict=True)}
     sent = [job.content for job in work]
-    assert home.witness("check", {"sent": sent, "acknowledged": acknowledged})["faults"] == []
+    assert home.witness("check", sent=sent, acknowledged=acknowledged)["faults"] == []
 
     assert len(acknowledged) == 6
     _, _, c, d, e, f = run([sys.executable, "-c", TAMPER], home.path).split()
     acknowledged[work[6].content] = "01a00000-0000-7000-8000-000000000000"
     acknowledged[work[0].content + " And more."] = acknowledged.pop(work[0].content)
-    faults = "\n".join(home.witness("check", {"sent": sent[1:], "acknowledged": acknowledged})["faults"])
+    faults = "\n".join(home.witness("check", sent=sent[1:], acknowledged=acknowledged)["faults"])
     for expected in (
         f"acknowledged, not there: 01a00000-0000-7000-8000-000000000000 {work[6].content}",
         f"there as {work[0].content!r}",
@@ -141,6 +140,17 @@ def test_a_stopped_proof_goes_on_and_a_quick_look_does_not_pass_for_the_whole(tm
     assert Workshop(tmp_path).done() == {}
 
 
+def test_rounds_are_added_up_and_other_steps_told_one_by_one() -> None:
+    found = {
+        "web 0": {"numbers": {"writes": 3}, "faults": []},
+        "web 1": {"numbers": {"writes": 4}, "faults": ["lost one"]},
+        "two sites": {"numbers": {"found": "yes"}, "faults": []},
+    }
+    finding = Finding.of(found)
+    assert finding.numbers == {"web: rounds": 2, "web: writes": 7, "two sites: found": "yes"}
+    assert finding.faults == ("web 1: lost one",)
+
+
 def test_a_ledger_outlives_its_run_and_tells_what_was_not_new(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     for text in ("one", "two", "three"):
@@ -178,11 +188,3 @@ def test_a_property_is_proven_by_the_examples_that_were_tried(tmp_path: Path) ->
     file.write_text("def test_nothing(): pass\n")
     with pytest.raises(ProofError, match="tried no example"):
         tried(str(file), seed=1, times=1)
-
-
-def test_large_chunks_waste_the_file_on_small_groups(tmp_path: Path) -> None:
-    layout = Layout(groups=30, rows_each=10, queries=2)
-    # 30 groups of one chunk each: 1,024 places of 1,536 bytes make 47 MB, 16 places make 0.7 MB.
-    assert compare(1024, layout, tmp_path).file_ratio > 20
-    assert compare(size_in_use(), layout, tmp_path).file_ratio == 1.0
-    assert list(tmp_path.iterdir()) == []

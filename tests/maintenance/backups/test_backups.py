@@ -20,7 +20,6 @@ from maintenance.backups import backup_job, list_backups, make_backup
 from maintenance.backups.archive import read_ids, read_manifest, unpack
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import use_copy
 from maintenance.jobs import job_actor
 from maintenance.schedule import JOBS
 from memories.lifecycle.verbs import retract
@@ -35,7 +34,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def contents_of(archive: Path, folder: Path) -> list[str]:
     folder.mkdir()
     unpack(archive, folder)
-    with use_copy(folder / copies().part):
+    with copies().use(folder / copies().part):
         return stored_texts()
 
 
@@ -112,7 +111,7 @@ def test_a_copy_that_lacks_a_row_is_refused(remember: Remember, monkeypatch: pyt
 
     def losing(self: object, target: Path, **more: object) -> None:
         copy_to(self, target, **more)
-        with use_copy(target):
+        with copies().use(target):
             Memory.objects.all().delete()
 
     monkeypatch.setattr(engine, "copy_to", losing)

@@ -16,9 +16,9 @@ from access.audit.verify import is_log_whole
 from access.errors import Conflict, InvalidInput, Unavailable
 from access.tokens import operator
 from maintenance.backups import make_backup
+from maintenance.backups.copies import connected_to, copies
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import use_copy
-from maintenance.backups.postgresql_copies import ExportedSnapshot, connect_to, copy_names
+from maintenance.backups.postgresql_copies import ExportedSnapshot, copy_names
 from maintenance.backups.restore import preview_restore, restore_backup
 from maintenance.backups.server_tools import create_database, drop_databases, libpq_params, load
 from memories.models import Memory
@@ -49,7 +49,7 @@ def test_a_backup_leaves_no_database_behind(remember: Remember) -> None:
 def test_what_a_killed_backup_left_on_the_server_is_gone_after_the_next(
     remember: Remember, tmp_path: Path
 ) -> None:
-    with use_copy(tmp_path / "memory.dump"):
+    with copies().use(tmp_path / "memory.dump"):
         pass
     assert len(copy_names()) == 1
     make_backup(operator())
@@ -62,7 +62,7 @@ def test_a_copy_that_lacks_a_row_is_refused(remember: Remember, monkeypatch: pyt
 
     def losing(self: ExportedSnapshot, target: Path, **more: Any) -> None:
         copy_to(self, target, **more)
-        with use_copy(target):
+        with copies().use(target):
             Memory.objects.all().delete()
 
     monkeypatch.setattr(ExportedSnapshot, "copy_to", losing)
@@ -182,7 +182,7 @@ def test_a_kill_at_any_point_leaves_the_old_store_or_the_new_whole(
         around = environment(home) | {"DATABASE_URL": database_url(name)}
         command = [sys.executable, "-m", "tests.maintenance.backups.killed_restore", str(made), point]
         assert subprocess.run(command, cwd=REPOSITORY, env=around, check=False).returncode == 9, point
-        with connect_to(name):
+        with connected_to(name):
             assert stored_texts() == KILLS[point], point
             assert is_log_whole()
             assert search_index().find_errors() == []

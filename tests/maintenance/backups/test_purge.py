@@ -14,7 +14,6 @@ from maintenance.backups import purge as backup_purging
 from maintenance.backups.archive import read_manifest, unpack
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import use_copy
 from maintenance.backups.purge import BackupsPurged, is_purge_owed, purge_backups
 from memories.lifecycle import purge as purging
 from memories.lifecycle.verbs import purge
@@ -80,7 +79,7 @@ def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> No
         after = bytes_of(made.path, tmp_path / made.path.stem)
         assert traces_in(after) == []
         assert [vector for vector in vectors if vector in after] == []
-        with use_copy(tmp_path / made.path.stem / copies().part):
+        with copies().use(tmp_path / made.path.stem / copies().part):
             assert list(Memory.objects.values_list("content", flat=True)) == ["The queue holds ten jobs."]
         manifest = read_manifest(made.path)
         assert (manifest.made_at, manifest.groups) == (made.manifest.made_at, {"ledger": 1})

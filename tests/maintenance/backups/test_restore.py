@@ -25,7 +25,6 @@ from maintenance.backups import make_backup
 from maintenance.backups.archive import MANIFEST, unpack
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import snapshot_of_store, use_copy
 from maintenance.backups.restore import (
     GroupDifference,
     find_backup,
@@ -213,9 +212,9 @@ def test_a_backup_of_a_later_version_is_refused(remember: Remember, tmp_path: Pa
 def test_a_backup_with_older_tables_is_brought_up_to_date(remember: Remember, tmp_path: Path) -> None:
     remember(PORT)
     older = tmp_path / copies().part
-    with snapshot_of_store() as now:
+    with copies().snapshot() as now:
         now.copy_to(older)
-    with use_copy(older):
+    with copies().use(older):
         call_command("migrate", "admin", "0002", verbosity=0)
         older_backup = make_backup(operator(), to=tmp_path / "older.zip").path
     seen = preview_restore(operator(), older_backup)
@@ -253,7 +252,7 @@ def test_a_store_that_cannot_be_read_is_set_aside(remember: Remember, tmp_path: 
     made = make_backup(operator())
     broken = tmp_path / "memory.db"
     broken.write_bytes(b"SQLite format 3\0" + b"\xff" * 20_000)
-    with use_copy(broken):
+    with copies().use(broken):
         done = restore_backup(operator(), made.path)
         assert stored_texts() == [PORT]
     assert done.warning.startswith("the present store cannot be read")
@@ -264,7 +263,7 @@ def test_a_store_that_cannot_be_read_is_set_aside(remember: Remember, tmp_path: 
 def test_where_there_is_no_store_yet_it_is_simply_put_there(remember: Remember, tmp_path: Path) -> None:
     remember(PORT)
     made = make_backup(operator())
-    with use_copy(tmp_path / copies().part):
+    with copies().use(tmp_path / copies().part):
         done = restore_backup(operator(), made.path)
         assert stored_texts() == [PORT]
     assert done.before is None
@@ -337,14 +336,14 @@ def test_a_kill_at_any_point_leaves_the_old_store_or_the_new_whole(
     for point in KILLS:
         home = tmp_path / point.replace(":", "-")
         (home / "backups").mkdir(parents=True)
-        with use_copy(home / "memory.db"):
+        with copies().use(home / "memory.db"):
             restore_backup(operator(), start.path)
         command = [sys.executable, "-m", "tests.maintenance.backups.killed_restore", str(made.path), point]
         processes[point] = subprocess.Popen(command, cwd=REPOSITORY, env=environment(home))
     for point, expected in KILLS.items():
         assert processes[point].wait(60) == 9, point
         home = tmp_path / point.replace(":", "-")
-        with use_copy(home / "memory.db"):
+        with copies().use(home / "memory.db"):
             assert copies().faults(is_quick=False) == [], point
             assert stored_texts() == expected, point
             assert is_log_whole()

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from access.tokens import operator
 from maintenance.backups import scan
+from maintenance.backups.sqlite_copies import database_path
 from memories.lifecycle.purge import Certificate
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
@@ -104,9 +105,7 @@ with open(sys.argv[1], "r+b") as file:
 def test_a_scan_leaves_the_locks_of_open_connections(remember: Remember) -> None:
     """Without them another process takes the database for unused, and removes the log that this one writes to."""
     memory = remember(f"{FIRST} {SECOND}")
-    database = scan.database_path()
-    assert database is not None
-    take = [sys.executable, "-c", TAKE_ALL, str(database)]
+    take = [sys.executable, "-c", TAKE_ALL, str(database_path())]
     assert subprocess.run(take, capture_output=True, check=False).returncode == 1
     assert purged(memory).scan == "done"
     assert subprocess.run(take, capture_output=True, check=False).returncode == 1

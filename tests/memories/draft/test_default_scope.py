@@ -12,8 +12,7 @@ from access.groups import GroupChange, update_group
 from access.models import Group
 from maintenance.doctor.report import CheckStatus
 from maintenance.doctor.rows import check_default_scope
-from memories.draft import Draft
-from memories.draft.default_scope import describe_kept_rule
+from memories.draft import Draft, describe_kept_rule
 from memories.models import IndexState, Memory
 from memories.store import store
 from memories.store.pieces import read_index_state

@@ -20,8 +20,7 @@ from access.tokens import operator
 from loci_site.api.schemas.answers import schema_of
 from loci_site.api.schemas.requests import EditIn, MemoryIn
 from maintenance.audit_replay import memory_at
-from memories.admin.draft_form import DraftForm
-from memories.admin.edit_form import EditForm
+from memories.admin.forms import DraftForm, EditForm
 from memories.browse.history import history_of
 from memories.browse.serializers import MemoryOut
 from memories.draft import EDITED, STORED, Draft, EditDraft

@@ -14,18 +14,12 @@ from django.utils import timezone
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
-from access.groups.moving import (
-    PartFilter,
-    has_moved_away,
-    move_memories,
-    move_memories_back,
-    purge_left_behind,
-)
 from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at
 from memories.lifecycle.purge import WAL_IS_HELD
-from memories.lifecycle.regroup.move import move
+from memories.lifecycle.regroup.left_behind import has_moved_away, purge_left_behind
+from memories.lifecycle.regroup.move import PartFilter, move, move_memories, move_memories_back
 from memories.lifecycle.verbs import dispute, purge
 from memories.models import Checkpoint, Memory, RecallLog
 from memories.recall import RecallRequest, recall

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from access.errors import Conflict
 from access.models import CandidatePolicy, Group
-from memories.admin.verdict import recall_verdict
+from memories.admin.memory_page import recall_verdict
 from memories.browse.inspection import explain_for, inspect_memory
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import approve, reject, retract, verify

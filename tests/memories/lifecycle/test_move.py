@@ -12,7 +12,6 @@ from access.audit.collect import collecting_rows
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, GroupNotFound, NotPermitted
 from access.groups.members import set_member, set_private
-from access.groups.moving import PartFilter, move_memories, move_memories_back
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at
@@ -20,7 +19,7 @@ from maintenance.doctor import examine
 from memories.draft import Draft, EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import edit
-from memories.lifecycle.regroup.move import move
+from memories.lifecycle.regroup.move import PartFilter, move, move_memories, move_memories_back
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Link, Memory, MovedSource, Piece, Thread

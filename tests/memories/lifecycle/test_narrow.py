@@ -11,13 +11,13 @@ from django.core.management import call_command
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, GroupNotFound, NotPermitted
 from access.groups.members import set_private
-from access.groups.moving import narrow_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.audit_replay import memory_at
 from maintenance.doctor import examine
 from memories.draft import Draft, EditDraft
 from memories.lifecycle.edit import edit
+from memories.lifecycle.regroup.narrow import narrow_group
 from memories.lifecycle.verbs import forget, retract
 from memories.models import Memory
 from memories.queries.snapshot import snapshot

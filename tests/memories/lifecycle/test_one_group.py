@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from access.audit.collect import collecting_rows
 from access.errors import Conflict, LociError, NotFound
-from access.groups.moving import PartFilter, move_memories, move_memories_back
 from access.models import Group
 from loci_site.mcp import resources
 from maintenance.doctor.rows import check_chains
@@ -18,6 +17,7 @@ from memories.browse.serializers import InspectionOut
 from memories.draft import EditDraft
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
+from memories.lifecycle.regroup.move import PartFilter, move_memories, move_memories_back
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.models import Memory
 from memories.types import State, Trust

@@ -16,7 +16,7 @@ from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.review.decide import ReviewDecision, decide, take_back
-from memories.review.find_pairs import find_pairs_of
+from memories.review.find_pairs import find_pairs
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
 
@@ -59,9 +59,9 @@ def test_what_was_turned_down_is_nothing_to_decide_about_again(alice: User, ledg
     forbidden = kept(person(alice), "Force pushes to the main branch are forbidden.", group="ledger")
     forbidden.links_from.all().delete()
     forbidden.links_to.all().delete()
-    assert [tie.other.pk for tie in find_pairs_of(fresh(forbidden))] == [allowed.pk]
+    assert [tie.other.pk for tie in find_pairs([fresh(forbidden)])] == [allowed.pk]
     verbs.reject(person(alice), allowed.id)
-    assert find_pairs_of(fresh(forbidden)) == []
+    assert find_pairs([fresh(forbidden)]) == []
 
 
 def two_versions(bob: User) -> tuple[Memory, Memory]:

@@ -13,7 +13,7 @@ from memories.browse.serializers import StoredOut
 from memories.draft import Draft
 from memories.lifecycle.verbs import retract
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.review.find_pairs import find_pairs, find_pairs_of
+from memories.review.find_pairs import find_pairs
 from memories.review.links import close_link
 from memories.store.bulk import store_many
 from memories.types import State
@@ -138,15 +138,15 @@ def test_what_an_import_brought_is_compared_on_demand(alice: User, ledger: Group
 @pytest.mark.parametrize("status", LinkStatus.values)
 def test_what_was_linked_is_not_proposed_again(alice: User, ledger: Group, status: str) -> None:
     old, new = imported(alice, OLD, NEW)
-    assert len(find_pairs_of(new)) == len(find_pairs_of(old)) == 1
+    assert len(find_pairs([new])) == len(find_pairs([old])) == 1
     Link.objects.create(kind=LinkKind.CONFLICT, source=new, target=old, status=status)
-    assert find_pairs_of(new) == find_pairs_of(old) == []
+    assert find_pairs([new]) == find_pairs([old]) == []
 
 
 def test_another_kind_of_link_is_still_proposed(alice: User, ledger: Group) -> None:
     old, new = imported(alice, OLD, NEW)
     Link.objects.create(kind=LinkKind.DUPLICATE, source=new, target=old)
-    assert [tie.kind for tie in find_pairs_of(new)] == ["conflict"]
+    assert [tie.kind for tie in find_pairs([new])] == ["conflict"]
 
 
 def test_other_groups_and_what_no_longer_counts_are_left_alone(
@@ -156,7 +156,7 @@ def test_other_groups_and_what_no_longer_counts_are_left_alone(
     store_many(person(alice), drafts)
     assert find_pairs(list(Memory.objects.all())) == []
     Memory.objects.filter(content=OLD).update(scope="global")
-    assert [tie.other.content for tie in find_pairs_of(Memory.objects.get(content=NEW))] == [OLD]
+    assert [tie.other.content for tie in find_pairs([Memory.objects.get(content=NEW)])] == [OLD]
     Memory.objects.filter(content=OLD).update(state=State.FORGOTTEN)
     assert find_pairs(list(Memory.objects.all())) == []
 

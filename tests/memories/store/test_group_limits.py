@@ -14,11 +14,11 @@ from access.audit.collect import collecting_rows
 from access.errors import GroupFull, InvalidInput, LociError, NotPermitted
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import set_member
-from access.groups.moving import move_memories
 from access.limits.quota import use_of
 from access.models import Group
 from access.tokens import operator
 from memories.draft import Draft
+from memories.lifecycle.regroup.move import move_memories
 from memories.lifecycle.restore import restore
 from memories.lifecycle.retract import retract
 from memories.lifecycle.undo import undo_id_of, undo_write

@@ -13,7 +13,7 @@ from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_copies
 from memories.store.bulk import store_many
-from memories.store.existing import dress_key, find_same_text, find_sources, find_texts, text_key
+from memories.store.existing import dress_key, find_sources, find_texts, text_key
 from memories.store.neighbours import ComparedText, neighbours_since
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
@@ -80,7 +80,8 @@ def test_a_turn_of_a_conversation_takes_few_more(alice: User, ledger: Group) -> 
 def test_a_text_is_looked_up_by_its_hash(many: Group) -> None:
     wanted = row(many, OLD)
     with CaptureQueriesContext(connection) as seen:
-        assert find_same_text(many.key, Draft(OLD, scope=wanted.scope, type=wanted.type)).live == wanted
+        found = find_texts([(many.key, Draft(OLD, scope=wanted.scope, type=wanted.type))])
+    assert found.live == {text_key(wanted): wanted}
     [sql] = statements(seen)
     assert "memory_texts (<expr>=? AND group_id=? AND type=?)" in plan_of(sql)
 
@@ -99,12 +100,12 @@ def test_texts_that_are_only_spelt_alike_are_told_apart(many: Group) -> None:
     wanted, shouted = row(many, OLD), row(many, OLD.upper())
     assert wanted.fold_hash == shouted.fold_hash
     said, loud = (Draft(text, scope=wanted.scope, type=wanted.type) for text in (OLD, OLD.upper()))
-    assert find_same_text(many.key, said).live == wanted
-    assert find_same_text(many.key, loud).live == shouted
+    another = (many.key, Draft(TEXTS[0], scope="group"))
     for draft, memory in ((said, wanted), (loud, shouted)):
-        found = find_texts([(many.key, draft)])
-        assert found.live[text_key(memory)] == memory
-        assert found.dressed[dress_key(memory)] == wanted
+        for drafts in ([(many.key, draft)], [(many.key, draft), another]):
+            found = find_texts(drafts)
+            assert found.live[text_key(memory)] == memory
+            assert found.dressed[dress_key(memory)] == wanted
 
 
 def test_twins_are_looked_up_by_their_fold(many: Group) -> None:
@@ -130,8 +131,8 @@ def test_rows_are_found_by_a_tie_that_few_have(many: Group, tie: str) -> None:
 def test_a_text_of_another_group_is_not_the_same(many: Group) -> None:
     other = Group.objects.create(slug="other")
     row(other, OLD)
-    assert find_texts([(many.key, Draft(OLD, scope="group"))]).live == {}
-    assert find_same_text(many.key, Draft(OLD, scope="group")).live is None
+    same, another = (many.key, Draft(OLD, scope="group")), (many.key, Draft(TEXTS[0], scope="group"))
+    assert find_texts([same]).live == find_texts([same, another]).live == {}
 
 
 def test_sources_are_looked_up_by_name(many: Group) -> None:

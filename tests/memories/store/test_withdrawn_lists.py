@@ -3,11 +3,8 @@
 `make test` takes a sample; `python -m bench.proof withdrawn` runs each with every verb and face.
 """
 
-import json
-import os
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -24,11 +21,9 @@ from tests.memories.store.withdrawn_cases import (
     dressings,
 )
 from tests.people import make_token, person
+from tests.sizes import IS_WHOLE, report
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-REPORT = os.environ.get(
-    "LOCI_TEST_WITHDRAWN_REPORT", ""
-)  # a file: run everything, and write the counts there
 COMBINATIONS = [*product(VERBS, FACES)]
 TECHNICAL = "technical signs"  # of paths, wildcards and code: punctuation, but counted apart
 QUEUED_AT_MOST = 0.025  # of the pairs that differ in more than dress; 2.0 % with every verb and face
@@ -43,7 +38,7 @@ def voice(alice: User) -> Voice:
 
 def sample(cases: list[Case], step: int) -> list[tuple[Case, str, str]]:
     """The first case of every `step`th id with one combination each, in turn; everything for the proof."""
-    if REPORT and not os.environ.get("LOCI_TEST_WITHDRAWN_SAMPLE"):
+    if IS_WHOLE:
         return [(case, verb, face) for case in cases for verb, face in COMBINATIONS]
     first = {case.id: case for case in reversed(cases)}
     chosen = list(first.values())[::step]
@@ -60,10 +55,7 @@ def outcomes(voice: Voice, cases: list[Case], name: str, *, step: int = 1) -> di
             transaction.set_rollback(True)  # thousands of groups would slow each other down
         found[outcome].append(f"{case.id}: {verb}, {face}: {case.withdrawn!r} → {case.text!r}")
         counts[f"{verb}: {outcome}"] += 1
-    if REPORT:
-        with Path(REPORT).open("a", encoding="utf-8") as file:
-            line = {"name": name, "counts": counts, "live": found["live"], "refused": found["refused"]}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    report({"name": name, "counts": counts})
     return found
 
 

@@ -10,7 +10,7 @@ if __name__ == "__main__":
     from access.tokens import operator
     from memories.store import bulk as batch
     from sources.importing import drafts
-    from sources.importing.formats.texts import import_lines
+    from sources.importing.formats.texts import TEXTS
     from sources.importing.importer import LineRules
 
     batch.BATCH_DRAFTS = drafts.LINES_AT_ONCE = 20
@@ -20,4 +20,4 @@ if __name__ == "__main__":
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    import_lines(operator(), path, LineRules(path.stem), on_progress=say)
+    TEXTS.run(operator(), path, LineRules(path.stem), on_progress=say)

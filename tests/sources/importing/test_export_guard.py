@@ -21,6 +21,7 @@ from memories.models import Memory, MemoryFinding, Thread
 from memories.store import store
 from sources.exporting import export
 from sources.importing.formats.exports import restore_export
+from sources.importing.importer import LineRules
 from tests.guard.samples import secret_samples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -81,7 +82,7 @@ def test_a_foreign_export_is_checked(tmp_path: Path, lines: list[dict[str, Any]]
     assert "password" in fault.why
     assert "Xk9" not in fault.why
     assert rules == ""
-    restore_export(operator(), write(tmp_path, foreign), is_own=True)
+    restore_export(operator(), write(tmp_path, foreign), LineRules("", as_own=True))
     assert trusts() == {ORDER: "active", GUESS: "active", "The port is 8081.": "active"}
 
 
@@ -97,7 +98,7 @@ def test_a_changed_line_loses_its_seal_and_a_secret_is_masked_in_any_case(
             row["metadata"] = {"key": value}
     log = {"salt": "s", "payload": {"note": value}}
     lines.insert(-1, {"kind": "log", "row": lines[-2]["row"], "said": log})
-    restore_export(operator(), write(tmp_path, lines), is_own=True)
+    restore_export(operator(), write(tmp_path, lines), LineRules("", as_own=True))
     restore_export(operator(), write(tmp_path, lines))
     kept = json.dumps(list(Memory.objects.values_list("content", "metadata")))
     assert "[github-token:" in kept
@@ -132,7 +133,7 @@ def test_every_text_of_a_line_is_read(tmp_path: Path, lines: list[dict[str, Any]
     at = next(number for number, line in enumerate(lines) if line["kind"] == "memory")
     lines[at]["row"]["anchor_commit"] = lines[at]["row"]["author_name"] = secret
     lines.insert(at, {"kind": "thread", "row": thread})
-    restore_export(operator(), write(tmp_path, lines), is_own=True)
+    restore_export(operator(), write(tmp_path, lines), LineRules("", as_own=True))
     kept = Thread.objects.get(name="talk")
     assert kept.title.startswith("About [github-token:")
     texts = [kept.url, kept.platform, *kept.tags, *Memory.objects.values_list("anchor_commit", "author_name")]

@@ -64,7 +64,7 @@ def test_undoing_the_import_withdraws_the_proposal_and_it_can_be_imported_again(
     path = write(tmp_path / "CLAUDE.md", "Write tests first.\n")
     run = imported(path).run
     undone = undo_import(operator(), run)
-    assert (undone.kept, Proposal.objects.filter(status="waiting").count()) == ([], 0)
+    assert (undone.kept, Proposal.objects.filter(status="waiting").count()) == ((), 0)
     assert imported(path).proposed == 1
 
 

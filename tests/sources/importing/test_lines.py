@@ -20,7 +20,7 @@ from memories.lifecycle.verbs import retract
 from memories.models import Memory
 from memories.store import bulk as batch
 from memories.store import store
-from sources.importing.formats.texts import import_lines
+from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import LineRules, source_name
 from sources.importing.lines import LineFault, StrictStop, open_file
 from sources.importing.reports import LinesReport
@@ -57,7 +57,7 @@ def test_a_line_becomes_a_memory_with_all_that_it_says(tmp_path: Path) -> None:
         line("D1:1", "Hello.", timestamp="2022-12-17T11:01:00", session="S1", speaker="Ann", mood="glad"),
         line(7, "Water is wet.", timestamp=None, session=None),
     )
-    assert numbers(import_lines(operator(), file, RULES)) == (2, 2, 0, 0, 0, 0)
+    assert numbers(TEXTS.run(operator(), file, RULES)) == (2, 2, 0, 0, 0, 0)
     turn, fact = Memory.objects.order_by("key").select_related("thread", "group")
     assert (turn.source, turn.source_ref, turn.type, turn.scope) == ("chat", "D1:1", "episodic", "group")
     assert (turn.thread and turn.thread.name, turn.position, turn.group.slug) == ("S1", 0, "talk")
@@ -82,7 +82,7 @@ def test_a_line_becomes_a_memory_with_all_that_it_says(tmp_path: Path) -> None:
     ],
 )
 def test_times_are_taken_with_their_zone(tmp_path: Path, written_as: str, hour: int) -> None:
-    import_lines(operator(), written(tmp_path / "a.jsonl", line(1, timestamp=written_as)), RULES)
+    TEXTS.run(operator(), written(tmp_path / "a.jsonl", line(1, timestamp=written_as)), RULES)
     moment = Memory.objects.get().valid_from
     assert moment is not None
     assert (moment.year, moment.day, moment.hour) == (2024, 1, hour)
@@ -90,7 +90,7 @@ def test_times_are_taken_with_their_zone(tmp_path: Path, written_as: str, hour: 
 
 def test_rules_decide_group_type_and_scope(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", line(1, session="S1"))
-    import_lines(operator(), file, LineRules("x", "ledger", "procedural", "global"))
+    TEXTS.run(operator(), file, LineRules("x", "ledger", "procedural", "global"))
     memory = Memory.objects.get()
     assert (memory.group.slug, memory.type, memory.scope, memory.source) == (
         "ledger",
@@ -116,7 +116,7 @@ def test_bad_lines_are_told_by_number_and_the_others_are_stored(tmp_path: Path) 
         line("deep", meta="x" * 20_000),
     ]
     file = written(tmp_path / "a.jsonl", line("first"), "", *bad, line("last", "Another text."))
-    report = import_lines(operator(), file, RULES)
+    report = TEXTS.run(operator(), file, RULES)
     assert numbers(report) == (14, 2, 0, 0, 0, 12)
     assert [fault.line for fault in report.faults] == [*range(3, 15)]
     says = [fault.why for fault in report.faults]
@@ -136,14 +136,14 @@ def test_progress_names_the_last_line_of_each_batch_that_is_stored(
     lines = [line(1, "One."), "no JSON", line(3, "Three."), line(4, "Four."), "", line(6, "Six.")]
     told: list[tuple[int, int]] = []
     file = written(tmp_path / "a.jsonl", *lines, line(7, "Seven."), "no JSON")
-    import_lines(operator(), file, RULES, on_progress=lambda n: told.append((n, Memory.objects.count())))
+    TEXTS.run(operator(), file, RULES, on_progress=lambda n: told.append((n, Memory.objects.count())))
     assert told == [(3, 2), (6, 4), (7, 5), (8, 5)]
 
 
 def test_a_strict_import_stops_at_the_first_bad_line(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", line(1, "One."), line(2, "Two."), "oops", line(4, "Four."))
     with pytest.raises(StrictStop, match="Line 3: it is not JSON"):
-        import_lines(operator(), file, RULES, strict=True)
+        TEXTS.run(operator(), file, RULES, strict=True)
     assert sorted(Memory.objects.values_list("source_ref", flat=True)) == ["1", "2"]
 
 
@@ -154,7 +154,7 @@ def test_a_tombstoned_line_is_refused(tmp_path: Path, alice: User, ledger: Group
     file = written(
         tmp_path / "a.jsonl", line(1, "The moon is cheese.", group="ledger"), line(2, group="ledger")
     )
-    report = import_lines(operator(), file, RULES)
+    report = TEXTS.run(operator(), file, RULES)
     assert report.faults == (
         LineFault(
             1, "this text was retracted here before: no reason was given. A curator can lift the tombstone."
@@ -165,7 +165,7 @@ def test_a_tombstoned_line_is_refused(tmp_path: Path, alice: User, ledger: Group
 
 def test_equal_turns_all_stay(tmp_path: Path) -> None:
     turns = [line(n, "Yes.", session="S", timestamp="2024-05-01T09:30:00") for n in range(5)]
-    assert numbers(import_lines(operator(), written(tmp_path / "a.jsonl", *turns), RULES)) == (
+    assert numbers(TEXTS.run(operator(), written(tmp_path / "a.jsonl", *turns), RULES)) == (
         5,
         5,
         0,
@@ -178,10 +178,10 @@ def test_equal_turns_all_stay(tmp_path: Path) -> None:
 
 def test_a_second_import_changes_nothing_and_logs_nothing(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", line(1, "One.", session="S"), line(2, "Two."), line(3, "Two."))
-    assert numbers(import_lines(operator(), file, RULES)) == (3, 2, 0, 1, 0, 0)
+    assert numbers(TEXTS.run(operator(), file, RULES)) == (3, 2, 0, 1, 0, 0)
     rows = list(Memory.objects.order_by("key").values())
     logged = AuditEntry.objects.count()
-    assert numbers(import_lines(operator(), file, RULES)) == (3, 0, 3, 0, 0, 0)
+    assert numbers(TEXTS.run(operator(), file, RULES)) == (3, 0, 3, 0, 0, 0)
     assert list(Memory.objects.order_by("key").values()) == rows
     assert AuditEntry.objects.count() == logged
     assert AuditEntry.objects.filter(operation="import", subject="source:chat").count() == 1
@@ -192,7 +192,7 @@ def test_a_member_imports_only_into_own_groups(
     tmp_path: Path, bob: User, ledger: Group, garden: Group
 ) -> None:
     file = written(tmp_path / "a.jsonl", line(1, group="ledger"), line(2, group="garden"))
-    report = import_lines(agent(bob), file, RULES)
+    report = TEXTS.run(agent(bob), file, RULES)
     assert (report.created, [fault.line for fault in report.faults]) == (1, [2])
 
 
@@ -203,7 +203,7 @@ def test_sources_are_named_after_files_and_corpora_after_folders() -> None:
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="cannot be read"):
-        import_lines(operator(), tmp_path / "none.jsonl", RULES)
+        TEXTS.run(operator(), tmp_path / "none.jsonl", RULES)
 
 
 def test_the_command_tells_true_counts(tmp_path: Path) -> None:

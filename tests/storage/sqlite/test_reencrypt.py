@@ -9,13 +9,13 @@ import pytest
 
 from storage.encryption import DatabaseKey
 from storage.encryption.pages import PlainPages, is_plain
+from storage.progress import Progress
 from storage.sqlite import reencrypt
 from storage.sqlite.reencrypt import (
     CopyDiffers,
     connect,
     copy_with_key,
     finish_wiping,
-    ignore_progress,
     opens_with,
     wiping,
 )
@@ -74,10 +74,10 @@ def test_it_goes_there_on_to_another_key_and_back(plain: Path, tmp_path: Path) -
         *(tmp_path / name for name in ("1.db", "2.db", "3.db")),
     )
     assert before[-1] == [("ok",)]
-    rows = copy_with_key(plain, first, old=None, new=KEY, progress=ignore_progress)
+    rows = copy_with_key(plain, first, old=None, new=KEY)
     assert rows > 60 + 40 + 60
-    assert copy_with_key(first, second, old=KEY, new=OTHER, progress=ignore_progress) == rows
-    assert copy_with_key(second, back, old=OTHER, new=None, progress=ignore_progress) == rows
+    assert copy_with_key(first, second, old=KEY, new=OTHER) == rows
+    assert copy_with_key(second, back, old=OTHER, new=None) == rows
     assert answers(first, KEY) == answers(second, OTHER) == answers(back, None) == before
     assert [is_plain(path) for path in (plain, first, second, back)] == [True, False, False, True]
     assert SENTENCE.encode() not in first.read_bytes() + second.read_bytes()
@@ -90,13 +90,13 @@ def test_a_row_that_differs_refuses_the_copy(
 ) -> None:
     compare = reencrypt.compare
 
-    def spoiled(database: Any, progress: reencrypt.Progress) -> int:
+    def spoiled(database: Any, progress: Progress) -> int:
         database.execute("UPDATE copy.memory SET content = 'other' WHERE key = 7")
         return compare(database, progress)
 
     monkeypatch.setattr(reencrypt, "compare", spoiled)
     with pytest.raises(CopyDiffers, match="a row of memory differs"):
-        copy_with_key(plain, tmp_path / "copy.db", old=None, new=KEY, progress=ignore_progress)
+        copy_with_key(plain, tmp_path / "copy.db", old=None, new=KEY)
 
 
 def test_its_pages_and_those_of_its_log_can_be_searched_with_the_key(tmp_path: Path) -> None:

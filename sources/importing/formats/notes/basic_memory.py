@@ -9,6 +9,7 @@ from typing import Final
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
+from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import (
     PROBED,
     FoundNote,
@@ -20,7 +21,7 @@ from sources.importing.formats.notes.folders import (
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
-from sources.importing.records import SourceRecord, record_importer
+from sources.importing.records import SourceRecord
 from sources.sections import split_sections, with_headings
 
 NO_NOTE: Final = "relations to notes that the folder does not have"

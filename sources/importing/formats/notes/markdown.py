@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import (
     NOTES,
     may_be_notes,
@@ -14,7 +15,7 @@ from sources.importing.formats.notes.instructions import folder_of, instruction_
 from sources.importing.formats.notes.locus import is_locus_note, locus_record
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree, is_hidden
-from sources.importing.records import SourceRecord, record_importer
+from sources.importing.records import SourceRecord
 
 
 def _is_markdown(path: Path) -> Recognition:

@@ -11,11 +11,12 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
+from sources.importing.drafts import record_importer
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.lines import first_object, open_file, read_lines
 from sources.importing.reading.json_stream import JsonFault, peek, read_items
 from sources.importing.reading.values import list_of, ref_of, short_hash, tags_of, text_of
-from sources.importing.records import SourceRecord, record_importer
+from sources.importing.records import SourceRecord
 
 DANGLING: Final = "relations of an entity that the file does not have"
 

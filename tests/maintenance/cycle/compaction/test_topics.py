@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from maintenance.cycle.compaction.topics import find_topics
-from maintenance.cycle.vectors import read_vectors, remove_date, stream_vectors
+from maintenance.cycle.vectors import read_vectors, remove_dates, stream_vectors
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory, Piece
 from memories.store.pieces import as_vector
@@ -97,13 +97,13 @@ def test_streaming_yields_the_same_vectors_in_blocks(ledger: object, encoder: En
 @pytest.mark.model
 def test_a_vector_without_a_date_is_unchanged() -> None:
     vectors = plane(0, 90)
-    assert remove_date(vectors, None, encoder=get_encoder(timeout_s=60)) is vectors
+    assert remove_dates(vectors, [None] * len(vectors), encoder=get_encoder(timeout_s=60)) is vectors
 
 
 @pytest.mark.model
 def test_removing_a_date_leaves_nothing_in_its_direction(encoder: Encoder) -> None:
     text = encoder.encode(["[8 May 2023] The office coffee machine is broken"])
-    bare = remove_date(text, MONDAY, encoder=encoder)
+    bare = remove_dates(text, [MONDAY] * len(text), encoder=encoder)
     assert float((bare @ encoder.encode(["[8 May 2023]"])[0])[0]) == pytest.approx(0, abs=1e-5)
 
 

@@ -18,13 +18,13 @@ from access.visibility import Visibility
 from memories.models import IndexChange, IndexState, Memory, Piece
 from memories.queries.visibility import EVERY_TRUST, RECALLED
 from memories.search import keyword
-from memories.search.base import RankingFields, Vector, search_index
+from memories.search.base import search_index
 from memories.search.in_memory import sync as following
 from memories.search.in_memory.sync import read_progress
 from memories.search.in_memory.table import Keys, VectorTable
 from memories.search.keyword import TermCounts
 from memories.search.query_terms import Match
-from memories.search.rows import read_visible
+from memories.search.rows import RankingFields, Vector, read_visible
 from memories.search.sqlite import engine as sqlite
 from memories.search.sqlite import engine as sqlite_both
 from memories.types import State

@@ -1,1 +1,0 @@
-"""Near pairs of texts: which are one fact and which are two."""

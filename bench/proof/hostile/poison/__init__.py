@@ -1,1 +1,0 @@
-"""Agents with a write token against verified facts."""

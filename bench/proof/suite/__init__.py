@@ -1,1 +1,0 @@
-"""Proofs that run files of the test suite at full size."""

@@ -1,0 +1,188 @@
+"""The forms of a memory: a new one becomes a Draft for store(), and the changes of one an EditDraft for edit().
+
+Most inputs come from the registry of its fields.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext, gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from access.actor import CREATE_GROUP, CURATE, WRITE, Actor
+from access.admin.columns import in_words
+from access.admin.confirm import ReasonForm
+from access.admin.day_range import UtcMoment
+from access.admin.form_errors import vouched_kinds
+from access.groups import entered_groups
+from memories.draft import EDITED, STORED, Draft, EditDraft
+from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
+from memories.draft.registry import FieldInput, RecordField, offered_in
+from memories.models import Memory
+
+NEW_GROUP = "new_group"
+DRAFT_FIELDS = offered_in(FieldInput.NEW_FORM, STORED)
+EDIT_FIELDS = offered_in(FieldInput.EDIT_FORM, EDITED)
+
+
+class MemoryInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
+    """An input for a memory's id; with its script one types words and chooses."""
+
+    class Media:
+        js = ("loci/picker.js",)
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"data-pick": "memory"})
+
+
+def group_choices(actor: Actor) -> list[tuple[str, str]]:
+    """The groups that the actor may curate, for a menu."""
+    return [
+        ("", gettext("choose")),
+        *((each.slug, each.slug) for each in entered_groups(actor) if actor.may(CURATE, each.key)),
+    ]
+
+
+def form_field(field: RecordField) -> forms.Field:
+    """The input for a field's kind; the services check the value."""
+    match field.kind:
+        case OneOf(choices, unset):
+            return forms.ChoiceField(
+                required=not unset,
+                choices=[("", in_words(unset)), *choices.choices] if unset else choices.choices,
+                label=in_words(field.title),
+                widget=UnfoldAdminSelectWidget(),
+            )
+        case Number(low, high, step) as number:
+            made = forms.IntegerField if number.is_whole else forms.FloatField
+            attributes = {"type": "number", "step": str(step), "min": str(low), "max": str(high)}
+            return made(
+                required=not field.is_optional,
+                label=in_words(field.title),
+                help_text=gettext("{low} to {high}.").format(low=low, high=high),
+                widget=UnfoldAdminTextInputWidget(attrs=attributes),
+            )
+        case Moment():
+            return UtcMoment(
+                required=False,
+                label=in_words(field.title),
+                help_text="UTC.",
+                widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
+            )
+    help_text = gettext("Separate with commas.") if isinstance(field.kind, Tags) else in_words(field.help)
+    return forms.CharField(
+        required=False, label=in_words(field.title), help_text=help_text, widget=UnfoldAdminTextInputWidget()
+    )
+
+
+def as_input(kind: Kind, value: Any) -> Any:
+    """A value as its input shows it: times without seconds, tags separated by commas."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M}"
+    return ", ".join(value) if isinstance(kind, Tags) else value
+
+
+def from_input(kind: Kind, value: Any) -> Any:
+    """The value of an input's cleaned data."""
+    if not isinstance(kind, Tags):
+        return value
+    return tuple(tag.strip() for tag in value.split(",") if tag.strip())
+
+
+class DraftForm(forms.Form):
+    """A new memory."""
+
+    content = forms.CharField(
+        label=gettext_lazy("Content"),
+        # Newlines belong to the text; store() trims and cleans it.
+        strip=False,
+        help_text=gettext_lazy("One fact worth keeping, in words that are clear without their context."),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 5}),
+    )
+    group = forms.ChoiceField(label=gettext_lazy("Group"), widget=UnfoldAdminSelectWidget())
+    new_group = forms.CharField(
+        required=False,
+        max_length=80,
+        label=gettext_lazy("Or a new group"),
+        widget=UnfoldAdminTextInputWidget(),
+    )
+    supersedes = forms.UUIDField(
+        label=gettext_lazy("Supersedes"),
+        required=False,
+        help_text=gettext_lazy(
+            "The memory that this one replaces: type words of it and choose, or paste its id."
+        ),
+        widget=MemoryInput(),
+    )
+    # Others follow.
+    field_order = (
+        "content", "type", "group", NEW_GROUP, "scope", "tags", "importance", "confidence", "valid_from", "valid_to",
+        "supersedes",
+    )  # fmt: skip
+
+    def __init__(self, actor: Actor, data: Any = None, *, initial: dict[str, Any] | None = None) -> None:
+        default = Draft("")
+        start = {field.name: as_input(field.kind, getattr(default, field.name)) for field in DRAFT_FIELDS}
+        super().__init__(data, initial=start | (initial or {}))
+        self.fields.update({field.name: form_field(field) for field in DRAFT_FIELDS})
+        self.order_fields(self.field_order)
+        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+        if actor.may(CREATE_GROUP):
+            self.fields["group"].required = False
+        else:
+            del self.fields[NEW_GROUP]
+        self.fields["group"].choices = [("", gettext("choose")), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """Require a group, existing or new."""
+        data: dict[str, Any] = super().clean() or {}
+        if not data.get("group") and not data.get(NEW_GROUP) and "group" not in self.errors:
+            self.add_error("group", gettext("Choose a group, or name a new one."))
+        return data
+
+    def draft(self) -> Draft:
+        """The form's data as a Draft."""
+        data = self.cleaned_data
+        values = {field.name: from_input(field.kind, data[field.name]) for field in DRAFT_FIELDS}
+        group = data.get(NEW_GROUP) or data["group"]
+        return Draft(
+            data["content"], **values, supersedes=data["supersedes"], group=group, allow=vouched_kinds(self)
+        )
+
+
+class EditForm(ReasonForm):
+    """A memory's fields with their current values."""
+
+    content = forms.CharField(
+        label=gettext_lazy("Content"), strip=False, widget=UnfoldAdminTextareaWidget(attrs={"rows": 6})
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput())
+    # Others follow.
+    field_order = ("content", "type", "importance", "tags", "valid_from", "expires_at", "reason", "version")
+
+    def __init__(self, memory: Memory, data: Any = None) -> None:
+        super().__init__(data)
+        self.fields.update({field.name: form_field(field) for field in EDIT_FIELDS})
+        self.order_fields(self.field_order)
+        self.initial = {
+            "content": memory.content,
+            "version": memory.version,
+            **{field.name: as_input(field.kind, getattr(memory, field.name)) for field in EDIT_FIELDS},
+        }
+
+    def edit(self) -> EditDraft:
+        """The changed fields. The inputs have no seconds, so an untouched time counts as unchanged and keeps its own."""
+        data = self.cleaned_data
+        # A browser sends line ends as CR LF; that does not change the text.
+        values = {"content": data["content"].replace("\r\n", "\n")}
+        changed = {name: value for name, value in values.items() if value != self.initial[name]}
+        for field in EDIT_FIELDS:
+            value = from_input(field.kind, data[field.name])
+            if as_input(field.kind, value) != self.initial[field.name]:
+                changed[field.name] = value
+        return EditDraft(**changed, version=data["version"], allow=vouched_kinds(self))
