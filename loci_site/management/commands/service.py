@@ -18,7 +18,6 @@ from access.connect import SCRIPTS, UVX_FOLDER
 from access.errors import LociError
 from access.management.command import CommandAnswer, CommandVerb, LociCommand, either, flag
 from loci_site.config import KEYS
-from loci_site.config.checks import TAG
 from storage.version import DISTRIBUTION
 
 NAME: Final = "loci"
@@ -341,7 +340,6 @@ KIND: Final = either(
 class Command(LociCommand):
     help = "Install Loci as a service of systemd or launchd, or remove it."
     examples = EXAMPLES
-    requires_system_checks = [TAG]
     verbs = {
         "install": CommandVerb(
             install,
