@@ -24,9 +24,8 @@ from tests.browser.watching import Guard, grave_faults  # noqa: E402
 WITHOUT_WINDOW = "chromium-headless-shell"  # the same Chromium; a page costs a third of the time
 PHONE = {"width": 390, "height": 844}
 WIDE = {"width": 1280, "height": 860}
-WAIT_MS = (
-    60_000  # of what is awaited; a machine that does other work too needs more than the 5 s of Playwright
-)
+# A machine that does other work too needs more than the 5 s of Playwright.
+WAIT_MS = 60_000
 # No name but this machine's is resolved, so that a page that asks elsewhere fails instead of being answered.
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 PageAs = Callable[..., Page]
