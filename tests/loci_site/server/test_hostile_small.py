@@ -2,15 +2,18 @@
 
 import math
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bench.proof.home import make_home
 from bench.proof.hostile import load, reads
 from bench.proof.hostile.disk import prove_disk
 from bench.proof.hostile.poison.prove import prove_poison
 from bench.proof.hostile.stolen_disk import Search, Sentence, Ways, prove_encryption
 from bench.proof.proof import Workshop
+from tests.loci_site.server.conftest import copied_homes
 
 pytestmark = [
     pytest.mark.model,
@@ -20,23 +23,33 @@ pytestmark = [
 ]
 
 
-def test_recalls_are_answered_while_others_store_texts_of_marks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Whoever else works on the machine makes recalls slow: only the proof judges times and megabytes.
-    monkeypatch.setattr(load, "LIMIT_RECALL", math.inf)
-    monkeypatch.setattr(load, "LIMIT_MEMORY", math.inf)
-    finding = load.prove_load(Workshop(tmp_path, is_quick=True))
-    assert finding.faults == ()
-    assert finding.numbers["recalls beside the loop"] >= 4
-    assert finding.numbers["stores accepted"] >= 3
+@pytest.fixture(scope="module")
+def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[load.Asker]:
+    """One person's client on a running `up`, for both loads."""
+    folder = tmp_path_factory.mktemp("asked")
+    with pytest.MonkeyPatch.context() as patch:
+        copied_homes(patch)
+        home = make_home(folder / "home")
+    with load.asking(home, folder / "up.log", load.QUICK_S, load.LIMITS) as asker:
+        yield asker
+
+
+# Whoever else works on the machine makes recalls slow: only the proof judges times and megabytes.
+def test_recalls_are_answered_while_others_store_texts_of_marks(asker: load.Asker) -> None:
+    numbers = load.measure(asker, is_quick=True)
+    assert numbers["recalls beside the loop"] >= 4
+    assert numbers["stores accepted"] >= 3
+    assert numbers["stores answered otherwise"] == 0
 
 
 def test_recalls_are_answered_while_another_person_asks_for_hostile_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asker: load.Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reads, "LIMIT_RECALL", math.inf)  # as above
-    finding = reads.prove_reads(Workshop(tmp_path, is_quick=True))
+    monkeypatch.setattr(reads, "LIMIT_RECALL", math.inf)
+    reads.store_shape(asker.client, "short texts", 1)  # which makes the group
+    finding = reads.judge(
+        {shape: reads.measure(asker, shape, is_quick=True) for shape in [*reads.SHAPES][:2]}
+    )
     assert finding.faults == ()
     assert finding.numbers["readers' answers"] >= 2
 
