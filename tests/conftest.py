@@ -66,6 +66,12 @@ def home() -> Path:
     return HOME
 
 
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the cores, since some tests wait; each process collects all tests itself, which a core does in 20 s."""
+    return min((os.cpu_count() or 1) + 1, 9)
+
+
 # What takes long begins first, the longest before all, so that at the end no worker waits for another's one long file.
 # Browsers and small proofs come after: their first files wait for a home that one worker makes.
 LONG = (
