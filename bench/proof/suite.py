@@ -18,6 +18,7 @@ LISTS = {
     "what stops being right": "tests/acceptance/test_contradiction_matrix.py",
     "what deletes a memory": "tests/acceptance/test_deletion_protocol.py",
     "what REST answers to anything": "tests/loci_site/api/test_openapi.py",
+    "what no file and no answer has": "tests/guard/test_every_face.py",
     "pages and forms, by axe": "tests/browser/test_memory_page.py",
     "pages in other languages, by axe": "tests/browser/test_language.py",
 }
