@@ -17,7 +17,7 @@ from memories.management.output import (
 )
 from memories.queries.conflicts import describe_start
 from memories.recall import Item, RecallRequest, RecallResult
-from memories.recall.around import NearTurn
+from memories.recall.answer import NearTurn
 from memories.recall.scoring import MODES, Trace
 from memories.types import Scope, Type
 from sources.artifacts.evidence import EVIDENCE_ALONE, KINDS, EvidenceItem, recall_kinds, wide_json
