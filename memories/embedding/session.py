@@ -171,5 +171,7 @@ class OnnxSession:
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
             mask[index, : len(row)] = 1
-        vectors: Vectors = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})[0]
-        return vectors
+        [vectors] = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
+        # The graph's own lengths are off by a rounding, which would show in the last digit of a score.
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / lengths, dtype=np.float32)
