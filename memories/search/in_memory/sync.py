@@ -233,7 +233,7 @@ class TrialTable:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)
         rows = found.rows[~np.isin(found.part.columns.piece[found.rows], self._changed)]
-        return _TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
+        return _TrialAllowed(found.part, rows, found.until, self._own.allowed(v))
 
     def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """The `wanted` nearest pieces by cosine; `read` returns vectors that are not in memory."""
