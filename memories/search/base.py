@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from typing import ClassVar
 
@@ -20,7 +20,6 @@ from memories.search.rows import (
     RowReader,
     Vector,
     find_dated,
-    read_visible,
     resolve_vector,
 )
 from memories.search.schema import created_names, words_sql
@@ -88,7 +87,7 @@ class SearchIndex(ABC):
         `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
         the keys, so that it can read the scores along.
         """
-        visible = visible_rows(visibility)
+        visible = RowReader(visibility)
         # While another core computes the vector.
         matches = find_matches(match, visibility, self.postings) if match is not None else NO_MATCHES
         words = best_words(matches, visible, limit=limit)
@@ -106,7 +105,7 @@ class SearchIndex(ABC):
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        visible = visible_rows(visibility)
+        visible = RowReader(visibility)
         return best_words(find_matches(match, visibility, self.postings), visible, limit=limit)
 
     @abstractmethod
@@ -191,11 +190,6 @@ class SearchIndex(ABC):
 
         False, without a change, if `is_complete` is false within the last transaction.
         """
-
-
-def visible_rows(visibility: Visibility) -> RowReader:
-    """A reader of the rows inside the Visibility."""
-    return RowReader(partial(read_visible, visibility=visibility))
 
 
 def combine_hits(

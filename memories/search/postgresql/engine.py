@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import SearchIndex, visible_rows
+from memories.search.base import SearchIndex
 from memories.search.keyword import (
     POSTING_BUDGET,
     Postings,
@@ -15,9 +15,9 @@ from memories.search.keyword import (
     parse_numbers,
 )
 from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any_of, rooms_of, term_query
-from memories.search.postgresql.vectors import Visible, find_nearest, tend_large_rooms
+from memories.search.postgresql.vectors import find_nearest, tend_large_rooms
 from memories.search.query_terms import Match, is_letter
-from memories.search.rows import AnyVector, Hit, HybridHits, Vector, groups_sql, render
+from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector, groups_sql, render
 from memories.search.schema import apply_index_schema, fill_group_use, fill_search_rows
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
@@ -133,7 +133,7 @@ class PostgresqlEngine(SearchIndex):
     ) -> HybridHits:
         scores: dict[int, float] = {}
 
-        def nearest(query: Vector, visible: Visible, scored: Collection[int]) -> list[Hit]:
+        def nearest(query: Vector, visible: RowReader, scored: Collection[int]) -> list[Hit]:
             found, read = find_nearest(query, visibility, visible, limit=limit, scored=scored)
             scores.update(read)
             return found
@@ -149,7 +149,7 @@ class PostgresqlEngine(SearchIndex):
         )
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        return find_nearest(vector, visibility, visible_rows(visibility), limit=limit)[0]
+        return find_nearest(vector, visibility, RowReader(visibility), limit=limit)[0]
 
     def find_newest(
         self,

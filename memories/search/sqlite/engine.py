@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
 from memories.queries.visibility import is_as_of_now, placeholders
-from memories.search.base import SearchIndex, combine_hits, visible_rows
+from memories.search.base import SearchIndex, combine_hits
 from memories.search.in_memory.sync import (
     AnyTable,
     current_table,
@@ -40,7 +40,7 @@ from memories.search.rows import (
     AnyVector,
     Hit,
     HybridHits,
-    RankingFields,
+    RowReader,
     Vector,
     groups_sql,
     needs_rows,
@@ -167,12 +167,12 @@ class _HybridQuery:
     visibility: Visibility
     limit: int
     allowed: AllowedRows
-    visible: Callable[[Iterable[int]], dict[int, RankingFields]]
+    visible: RowReader
 
 
-def find_nearest(query: _HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+def find_nearest(query: _HybridQuery, vector: Vector) -> list[Hit]:
     """The memories whose best piece is nearest, best first."""
-    wanted = wanted or int(query.limit * SLACK)
+    wanted = int(query.limit * SLACK)
     return _take_visible(query, vector, _nearest_pieces(query, vector, wanted), wanted)
 
 
@@ -365,7 +365,7 @@ class SqliteEngine(SearchIndex):
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
         parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
-        visible = visible_rows(visibility)
+        visible = RowReader(visibility)
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(2 * limit + FEW, _MAX_K)
         while True:
@@ -407,7 +407,7 @@ def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQu
         visibility,
         limit,
         table.allowed(visibility),
-        visible_rows(visibility),
+        RowReader(visibility),
     )
 
 
