@@ -95,16 +95,12 @@ WORDS = DIMENSIONS // 64
 # vectors, and 98.6 % of the true thirty best (docs/speed.md).
 _MIN_SIMILAR = 1000  # rows that share the most signs
 _SIMILAR_PER_WANTED = 8
-_SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
-MARGIN = 1.3  # factor on the number wanted, for the sample's error
-_LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
 MIN_COMPARED = 120  # of those, the rows compared exactly
 COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once, which fit into the processor's cache
 DELETED = 255  # the kind of a deleted row
 GROWTH = 1.25
 FOREVER = np.iinfo(np.int64).max
-_OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
 _Halves = NDArray[np.float16]
@@ -462,22 +458,10 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         return rows
     query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        return _take_similar(rows, _count_differing_signs(columns.signs[:, rows], query), least=least)
-    # Most rows are allowed: extracting them would take longer than examining all.
-    distances = _count_differing_signs(columns.signs[:, :count], query)
-    sample = np.sort(distances[::_SAMPLE_STEP])
-    share = least * MARGIN / len(rows)
-    limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
-    while True:
-        found = np.flatnonzero(distances <= limit)
-        at = np.searchsorted(rows, found)  # both are sorted
-        at[at == len(rows)] = 0
-        similar: Keys = found[rows[at] == found]
-        if len(similar) >= least or limit >= _OUT_OF_RANGE:
-            break
-        limit += _LIMIT_STEP
-    # The limit was estimated over all rows: cut to what the allowed ones alone give.
-    return _take_similar(similar, distances[similar], least=least)
+        distances = _count_differing_signs(columns.signs[:, rows], query)
+    else:  # extracting the signs of most rows would take longer than examining all
+        distances = _count_differing_signs(columns.signs[:, :count], query)[rows]
+    return _take_similar(rows, distances, least=least)
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
