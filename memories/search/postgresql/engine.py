@@ -1,6 +1,6 @@
 """Search engine on PostgreSQL. The database searches itself: no process keeps an index in memory or follows changes."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from django.db import connection, transaction
@@ -18,7 +18,6 @@ from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any
 from memories.search.postgresql.vectors import find_nearest, tend_large_rooms
 from memories.search.query_terms import Match, is_letter
 from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector, groups_sql, render
-from memories.search.schema import apply_index_schema, fill_group_use, fill_search_rows
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
 
@@ -187,43 +186,18 @@ class PostgresqlEngine(SearchIndex):
         return [f"{words} memories have other words in the keyword index"] if words else []
 
     def rebuild(self) -> None:
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                check_references(cursor)
-            apply_index_schema(connection)
-            _stop_writers()
-            fill_search_rows(connection)
-            fill_group_use(connection)
-            _fill_vectors()
+        with transaction.atomic(), connection.cursor() as cursor:
+            check_references(cursor)
+            super().rebuild()
 
-    def switch_model(
-        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
-    ) -> bool:
-        # Searches see the old vectors until the commit, writers wait.
-        with transaction.atomic():
-            _stop_writers()
-            if not is_complete():
-                return False
-            with connection.cursor() as cursor:
-                cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
-            count = _fill_vectors()
-        progress(count, count)
-        return True
+    def stop_writers(self) -> None:
+        # Their triggers then read what this transaction left.
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
 
-
-def _stop_writers() -> None:
-    """Let writers of pieces and memories wait until the transaction ends; readers go on.
-
-    Their triggers then read what this transaction left.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
-
-
-def _fill_vectors() -> int:
-    """Write piece_search anew; returns its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM piece_search")
-        cursor.execute(_FILL_VECTORS)
-        count: int = cursor.rowcount
-    return count
+    def fill_vectors(self) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM piece_search")
+            cursor.execute(_FILL_VECTORS)
+            count: int = cursor.rowcount
+        return count

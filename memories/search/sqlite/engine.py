@@ -21,7 +21,6 @@ from memories.search.in_memory.sync import (
     decode_vectors,
     read_progress,
     read_vectors,
-    switch_model,
 )
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
 from memories.search.keyword import (
@@ -48,12 +47,7 @@ from memories.search.rows import (
     resolve_vector,
     standing_condition,
 )
-from memories.search.schema import (
-    apply_index_schema,
-    fill_group_use,
-    fill_search_rows,
-    statements,
-)
+from memories.search.schema import statements
 from memories.types import State
 from storage.compiled_queries import fetch
 
@@ -283,13 +277,18 @@ AND piece IN (
 _COMPARED = """
 SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
 """
+_FILL_VECTORS = """
+INSERT INTO memories_vec (piece, room, embedding, standing, until, type)
+SELECT p.key, row.room, vec_quantize_int8(p.embedding, 'unit'), row.standing, row.until, row.type
+FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
+WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')
+"""
 
 
 class SqliteEngine(SearchIndex):
     """SearchIndex on SQLite."""
 
     postings, names, vectors = _FTS_POSTINGS, "SELECT name FROM sqlite_master", "memories_vec"
-    switch_model = staticmethod(switch_model)
 
     def find(
         self,
@@ -386,18 +385,26 @@ class SqliteEngine(SearchIndex):
 
     def rebuild(self) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
-            apply_index_schema(connection)
+            super().rebuild()
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
-            fill_search_rows(connection)
-            fill_group_use(connection)
+            # Every process reads the vectors and counts the words again.
+            cursor.execute(
+                "INSERT INTO index_change (piece, op) SELECT key, '~' FROM memories_piece WHERE embedding IS NOT NULL"
+                " UNION ALL SELECT 0, '~'"
+            )
+
+    def stop_writers(self) -> None:
+        """Do nothing: a transaction begins with the write lock."""
+
+    def fill_vectors(self) -> int:
+        with connection.cursor() as cursor:
             cursor.execute("DROP TABLE memories_vec")
             for statement in statements("sqlite"):
                 if statement.name in ("memories_vec", "memories_vec_rooms"):
                     cursor.execute(statement.sql)
-            # The update trigger writes the vector row of each piece that has a vector.
-            cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
-            # The word index changed as well.
-            cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
+            cursor.execute(_FILL_VECTORS)
+            count: int = cursor.rowcount
+        return count
 
 
 def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
