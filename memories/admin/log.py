@@ -98,6 +98,7 @@ class AuditEntryAdmin(LociAdmin):
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
+    list_class = LogChangeList
     own_pages = {"verify": ("verify/", "verify_view")}
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
@@ -121,10 +122,6 @@ class AuditEntryAdmin(LociAdmin):
         ):
             return None
         return entry
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The list with the memories of its rows."""
-        return LogChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list under the number of chains and rows."""
