@@ -15,8 +15,8 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
+from access.groups import hold_groups
 from access.groups.guarding import TextFinding
-from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason, edited_names
 from memories.draft.guarding import guard_draft, held_for_person

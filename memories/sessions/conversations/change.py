@@ -16,8 +16,8 @@ from access.additions import additions
 from access.answers import ABSENT, Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
+from access.groups import hold_groups
 from access.groups.guarding import admit
-from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft import check_tags, clean_reason
 from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
