@@ -44,7 +44,6 @@ from memories.store.rows import change_row
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 
 KEY_BYTES = 32
-HIDDEN_WITH: Final = "hidden_with"  # in the log: the id of the version whose quarantine hid this one
 _KEY_FILES = "tombstone-*.key"
 MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
@@ -271,14 +270,14 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
     wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
     changed = [(row, trust) for row, trust in wanted if trust]
     for row, trust in changed:
-        change_row(actor, Operation.TRUST, row, {"trust": trust}, **{HIDDEN_WITH: str(memory.id)})
+        change_row(actor, Operation.TRUST, row, {"trust": trust}, hidden_with=str(memory.id))
     return len(changed)
 
 
 def _trust_before(row: Memory, memory: Memory) -> str:
     """The trust that a version had before it was hidden with this one; empty if it was quarantined by itself."""
     last = log_of(row, Operation.TRUST).first()
-    if last is None or last.payload.get(HIDDEN_WITH) != str(memory.id):
+    if last is None or last.payload.get("hidden_with") != str(memory.id):
         return ""
     before, after = last.payload["changes"]["trust"]
     return str(before) if after == Trust.QUARANTINED else ""
