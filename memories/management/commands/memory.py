@@ -12,8 +12,7 @@ from memories.entities.find_person import find_person
 from memories.language.cleaning import first_words, format_count, format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
-from memories.lifecycle.verb import Face
-from memories.lifecycle.verbs import offered_by
+from memories.lifecycle.verbs import Face, offered_by
 from memories.management.field_options import field_options, read_fields
 from memories.management.output import FaceCommand, in_lines, printable, read_text, table_text
 from memories.management.verbs.reading import INSPECT, LIFT, RECALLS, TOMBSTONES
