@@ -184,7 +184,7 @@ def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderRepor
     store_new(actor, folder, outcome, plan.new)
     propose_instruction_files(actor, folder, outcome, texts)
     outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
-    _save_files(look, outcome)
+    save_files(look, outcome)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
     return FolderReport(dict(+outcome.counts), again=look.again)
 
@@ -266,7 +266,7 @@ def _register_files(look: Look) -> None:
             row.sha, row.signature = sha, signature
 
 
-def _save_files(look: Look, outcome: ScanOutcome) -> None:
+def save_files(look: Look, outcome: ScanOutcome) -> None:
     """Save the rows of the files read with their problems, after everything is applied."""
     for row, _ in look.read:
         row.problem = "; ".join(filter(None, [row.problem, *outcome.problems.get(row.key, [])]))[:2000]
