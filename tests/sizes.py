@@ -21,3 +21,8 @@ def report(counts: dict[str, Any]) -> None:
     if REPORT:
         with Path(REPORT).open("a", encoding="utf-8") as file:
             file.write(json.dumps(counts, ensure_ascii=False) + "\n")
+
+
+def pick(whole: Item, small: Item) -> Item:
+    """The first in a whole run, the second in `make test`."""
+    return whole if IS_WHOLE else small

@@ -3,11 +3,12 @@
 import argparse
 import subprocess
 import sys
+from itertools import chain
 
 import pytest
 
 from bench.proof.proof import REPOSITORY
-from bench.proof.suite import CHANGES, DUPLICATES, EXTENSION, LISTS, POISON, PROPERTIES, WITHDRAWN
+from bench.proof.suite import CHANGES, LISTS, PROPERTIES, REPORTED, WITHDRAWN
 from bench.speed import compare
 from bench.speed.stores import size, sizes
 
@@ -54,5 +55,5 @@ def test_a_started_program_ends_without_a_traceback(program: str, option: str) -
 
 
 def test_files_that_proofs_read_exist() -> None:
-    files = [*LISTS.values(), *PROPERTIES.values(), WITHDRAWN, DUPLICATES, POISON, EXTENSION, CHANGES]
+    files = [*LISTS.values(), *PROPERTIES.values(), WITHDRAWN, CHANGES, *chain(*REPORTED.values())]
     assert [file for file in files if not (REPOSITORY / file).is_file()] == []

@@ -23,7 +23,7 @@ from memories.recall.pipeline import CandidateSet, current_tuning, gather, score
 from memories.recall.question import Question, subject_of, understand
 from memories.recall.scoring import Trace
 from memories.recall.weights import TUNING, Tuning
-from memories.search.base import RankingFields
+from memories.search.rows import RankingFields
 
 MODE = "hybrid"
 MEASURES = ("R@10", "MRR", "nDCG@10")

@@ -116,8 +116,10 @@ def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]
     """
     text = path.read_text(encoding="utf-8")
     written = [name for name in tables if BEGIN.format(name) in text]
+    if not written:
+        raise InvalidInput(f"{path.name} has no marks for tables.", field="write_docs")
     try:
-        for name in written or ["modes"]:
+        for name in written:
             put_between(path, BEGIN.format(name), END.format(name), as_markdown(tables[name]))
     except ValueError as error:
         raise InvalidInput(str(error), field="write_docs") from error

@@ -7,26 +7,18 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 
 from bench.agents.prove import prove_agents
 from bench.conformance.prove import prove_conformance
 from bench.mutants.prove import prove_mutants
-from bench.proof.celery.prove import prove_celery
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
-from bench.proof.hostile.disk import prove_hostile
-from bench.proof.hostile.reads import prove_reads
-from bench.proof.hostile.stolen_disk import prove_encryption
 from bench.proof.postgres.prove import prove_postgres
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.suite import (
-    DUPLICATES,
-    EXTENSION,
-    POISON,
     prove_apart,
     prove_changes,
     prove_lists,
@@ -47,27 +39,27 @@ PROOFS = (
     Proof("properties", "Three searches and the rows agree on what each caller may see.", prove_properties),
     Proof("changes", "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.", prove_changes),
     Proof("apart", "What other groups hold changes no answer, order, number or suggestion of whoever may not enter them.", prove_apart),
-    Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
-    Proof("duplicates", "Two facts that nearly sound the same both stay; one fact in other words is found.", partial(prove_reported, file=DUPLICATES)),
+    Proof("jobs", "Jobs run on time and never twice, however often the worker is killed.", prove_reported),
+    Proof("duplicates", "Two facts that nearly sound the same both stay; one fact in other words is found.", prove_reported),
     Proof("withdrawn", "A withdrawn text does not come back live in other dress; another fact is not refused.", prove_withdrawn),
     Proof("lists", "Every interface answers every caller as the matrix of rights says, and what is deleted is gone.", prove_lists),
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
-    Proof("hostile", "Nobody stops another; a full disk, damaged pages and forged backups do no harm.", prove_hostile),
-    Proof("hostile-reads", "Whatever texts one person asks for, another person's recalls go on.", prove_reads),
-    Proof("poison", "An agent with a write token puts no text of its own before a fact that a person verified.", partial(prove_reported, file=POISON)),
-    Proof("encryption", "Whoever takes the folder of an encrypted store, in use, killed or backed up, reads no sentence in it.", prove_encryption),
+    Proof("hostile", "Nobody stops another; a full disk, damaged pages and forged backups do no harm.", prove_reported),
+    Proof("hostile-reads", "Whatever texts one person asks for, another person's recalls go on.", prove_reported),
+    Proof("poison", "An agent with a write token puts no text of its own before a fact that a person verified.", prove_reported),
+    Proof("encryption", "Whoever takes the folder of an encrypted store, in use, killed or backed up, reads no sentence in it.", prove_reported),
     Proof("agents", "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.", prove_agents),
     Proof("postgres", "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.", prove_postgres),
-    Proof("extension", "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.", partial(prove_reported, file=EXTENSION)),
+    Proof("extension", "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.", prove_reported),
     Proof("mutants", "The tests of an area fail if its code is wrong.", prove_mutants),
 )
 # fmt: on
 # Names for several proofs together.
-TOGETHER = {"truth": ("year", "cycle-kills", "celery")}
+TOGETHER = {"truth": ("year", "cycle-kills", "jobs")}
 EXAMPLES = """examples:
   python -m bench.proof                  all of them
   python -m bench.proof writers kills    these two
-  python -m bench.proof truth            year, cycle-kills and celery
+  python -m bench.proof truth            year, cycle-kills and jobs
   python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
 
 A run that was stopped goes on where it was; --fresh begins anew.

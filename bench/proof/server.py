@@ -19,6 +19,7 @@ from bench.proof.proof import REPOSITORY, ProofError, wait_until
 START_S = 180  # beside writers, on a busy machine
 STOP_S = 30
 LOOK_S = 0.5
+IDLE_SHARE = 0.05  # of a core
 STARTED_MS = 500  # of CPU time, which a process takes before it answers
 # Words of a log that no proof may bring about.
 BAD_WORDS = ("Traceback (most recent call last)", "database is locked", " ERROR ", " CRITICAL ")
@@ -175,24 +176,21 @@ def web_processes(up: int) -> list[int]:
     try:
         children = psutil.Process(up).children()
         pids = [child.pid for child in children if "loci_site.server.web" in " ".join(child.cmdline())]
-        before = [cpu_ms(pid) for pid in pids]
+        before, began = [cpu_ms(pid) for pid in pids], time.monotonic()
         time.sleep(LOOK_S)
         spent = [cpu_ms(pid) - ms for pid, ms in zip(pids, before, strict=True)]
+        idle_ms = IDLE_SHARE * 1000 * (time.monotonic() - began)  # on a busy machine a look takes longer
     except psutil.NoSuchProcess:  # one of them ended meanwhile
         return []
     rows = zip(pids, before, spent, strict=True)
-    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < LOOK_S * 50]
+    return [pid for pid, ms, more in rows if ms > STARTED_MS and more < idle_ms]
 
 
 def both_web_processes(server: Server) -> list[int]:
     """The ids of the two web processes of an `up`, as soon as both are at rest."""
-
-    def both() -> list[int]:
-        pids = web_processes(server.pid)
-        return pids if len(pids) == 2 else []
-
+    fault = f"There were never two web processes at rest; see {server.log}."
     pids: list[int] = wait_until(
-        both, f"There were never two web processes at rest; see {server.log}.", seconds=300
+        lambda: found if len(found := web_processes(server.pid)) == 2 else [], fault, seconds=300
     )
     return pids
 

@@ -18,6 +18,7 @@ LISTS = {
     "what stops being right": "tests/acceptance/test_contradiction_matrix.py",
     "what deletes a memory": "tests/acceptance/test_deletion_protocol.py",
     "what REST answers to anything": "tests/loci_site/api/test_openapi.py",
+    "what no file and no answer has": "tests/guard/test_every_face.py",
     "pages and forms, by axe": "tests/browser/test_memory_page.py",
     "pages in other languages, by axe": "tests/browser/test_language.py",
 }
@@ -29,9 +30,16 @@ APART = {
 }
 WITHDRAWN = "tests/memories/store/test_withdrawn_lists.py"
 VERBS, OUTCOMES = ("reject", "retract", "purge"), ("live", "queued", "refused")
-DUPLICATES = "tests/memories/store/test_near_pairs.py"
-POISON = "tests/memories/recall/test_poison.py"
-EXTENSION = "tests/browser/whole_extension.py"
+# Files whose tests report numbers, by the proof.
+REPORTED = {
+    "duplicates": ("tests/memories/store/test_near_pairs.py",),
+    "encryption": ("tests/loci_site/server/test_stolen_disk.py",),
+    "extension": ("tests/browser/whole_extension.py",),
+    "hostile": ("tests/loci_site/server/test_hostile_load.py", "tests/loci_site/server/test_hostile_disk.py"),
+    "hostile-reads": ("tests/loci_site/server/test_hostile_reads.py",),
+    "jobs": ("tests/loci_site/server/whole_jobs.py",),
+    "poison": ("tests/memories/recall/test_poison.py",),
+}
 CHANGES = "tests/memories/test_changes.py"
 DATABASES = ("sqlite", "postgres")
 HISTORIES, AT_ONCE = 10_000, 250
@@ -119,19 +127,19 @@ def share_queued(counts: dict[str, dict[str, int]]) -> dict[str, Any]:
     return shares
 
 
-def prove_reported(workshop: Workshop, file: str) -> Finding:
-    """Run a file with its whole list, or with `--quick` as `make test` does; the numbers are those that it reports."""
-    lines, faults = _reported(workshop, file)
+def prove_reported(workshop: Workshop) -> Finding:
+    """Run the proof's files whole, or with `--quick` as `make test` does; the numbers are those that they report."""
+    lines, faults = _reported(workshop, *REPORTED[workshop.folder.name])
     return Finding({name: number for line in lines for name, number in line.items()}, faults)
 
 
-def _reported(workshop: Workshop, file: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """What the tests of a file wrote into their report, a JSON object a line, and what failed."""
+def _reported(workshop: Workshop, *files: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """What the tests of some files wrote into their report, a JSON object a line, and what failed."""
     report = workshop.folder / "report.jsonl"
     report.unlink(missing_ok=True)
-    holds, said = run_tests(file, LOCI_TEST_REPORT=str(report), **_size(workshop))
+    holds, said = run_tests(*files, LOCI_TEST_REPORT=str(report), **_size(workshop))
     if not report.exists():
-        raise ProofError(f"{file} could not be run:\n{said[-2000:]}")
+        raise ProofError(f"{', '.join(files)} could not be run:\n{said[-2000:]}")
     lines = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
     return lines, () if holds else (said[-3000:],)
 

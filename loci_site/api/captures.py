@@ -219,9 +219,8 @@ def remember_captured_selection(request: HttpRequest, body: SelectionIn) -> Http
 @router.post("/captures/search", response=responses(list_of(PanelItem)))
 def search_captures(request: HttpRequest, body: PanelIn) -> HttpResponse:
     """Find conversations by title, then turns and memories by words, or by meaning. Neither logged nor counted."""
-    return answer({"items": [PanelItem.json(each) for each in search_panel(actor_of(request), body.asked())]})
     found = search_panel(actor_of(request), PanelQuery(**body.model_dump()))
-    return answer({"items": [PanelItemOut.json(each) for each in found]})
+    return answer({"items": [PanelItem.json(each) for each in found]})
 
 
 @router.post("/captures/related", response=responses(list_of(PanelItem)))

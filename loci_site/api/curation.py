@@ -44,7 +44,7 @@ class OpenLinkOut(LinkOut):
 class LiftedOut(Answer):
     """The tombstones that were lifted."""
 
-    lifted: Annotated[tuple[TombstoneOut, ...], ShownAs("tombstones")]
+    lifted: Annotated[tuple[TombstoneOut, ...], ShownAs(lambda marks, _: marks)]
 
 
 class DecidedOut(Answer):

@@ -19,7 +19,6 @@ from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from memories.embedding import ModelUnavailable, model_status
 from memories.embedding.install import verify_model
-from memories.embedding.install.graph import PRECISIONS
 from memories.embedding.loader import model_folder
 from memories.models import Memory
 from storage.sqlite.dialect import database_files
@@ -105,7 +104,7 @@ def check_model() -> Finding:
     except ModelUnavailable as absent:
         return wrong("model", f"{absent} {gettext(KEYWORDS_ONLY)}", gettext(INSTALL_MODEL))
     wanted = settings.LOCI.embedding.precision
-    if report.precision in PRECISIONS and report.precision != wanted:
+    if report.precision != wanted:
         detail = gettext("{model} works, in {precision}; the setting embedding.precision is {wanted}")
         return notice(
             "model",

@@ -3,6 +3,7 @@
 Related rows (group, thread, author) and derived columns (hashes, search columns) are no fields in this sense.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -99,16 +100,6 @@ def earliest(merged: datetime | None, survivor: datetime | None) -> datetime | N
     return survivor if merged is None or survivor is None else min(merged, survivor)
 
 
-def total(merged: int, survivor: int) -> int:
-    """The sum of two counts."""
-    return merged + survivor
-
-
-def either(merged: bool, survivor: bool) -> bool:
-    """True if one of the two is."""
-    return merged or survivor
-
-
 def higher_trust(merged: str, survivor: str) -> str:
     """Verified if either is and the survivor counts."""
     return Trust.VERIFIED if merged == Trust.VERIFIED and survivor == Trust.ACTIVE else survivor
@@ -173,8 +164,8 @@ RECORD_FIELDS: Final = (
     ),
     RecordField("confidence", Number(0, 1, step=0.05, digits=4), merge=max, inherit=average),
     RecordField("importance", Number(1, 10), on_edit=OnEdit.IN_PLACE, merge=max, inherit=max),
-    bookkeeping("pinned", Flag(), is_returned=True, is_in_history=True, merge=either),
-    bookkeeping("access_count", Number(0, MAX_POSITION), is_returned=True, merge=total),
+    bookkeeping("pinned", Flag(), is_returned=True, is_in_history=True, merge=operator.or_),
+    bookkeeping("access_count", Number(0, MAX_POSITION), is_returned=True, merge=operator.add),
     bookkeeping("last_accessed", Moment(), is_optional=True, merge=latest),
     bookkeeping("decayed_at", Moment(), is_optional=True),
     bookkeeping("version", Number(1, MAX_POSITION), is_returned=True),

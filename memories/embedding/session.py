@@ -1,19 +1,15 @@
-"""Texts → token ids and their counts → unit vectors, in one ONNX session. Accepts our own graph and ready-made ones of the same model."""
+"""Texts → token ids and their counts → unit vectors, in one ONNX session."""
 
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-
-from memories.embedding.model_id import DIMENSIONS
 
 _WORDS: Final = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z\s]")
 _PLAIN: Final = re.compile(r"[\t\n\r -Z\\-~]*")
@@ -23,7 +19,8 @@ MOST_CHARS: Final = 1_000_000  # of cached words: about 20 MB with their counts
 class TokenCounts:
     """Token counts as `count` returns for texts, computed from what `count_words` returns for words.
 
-    Safe to share between threads.
+    The published tokenizer splits plain text at white space and at each sign, and looks at each word alone. Safe to share
+    between threads.
     """
 
     def __init__(
@@ -55,13 +52,6 @@ class TokenCounts:
         return known
 
 
-def _is_countable_by_words(config: dict[str, Any]) -> bool:
-    """True if the tokenizer of this configuration splits texts as described above."""
-    kinds = [(config[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer")]
-    special = [token["content"] for token in config["added_tokens"]]
-    return kinds == ["BertNormalizer", "BertPreTokenizer"] and all(word.startswith("[") for word in special)
-
-
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -87,6 +77,7 @@ class TextTokenizer:
         # The published file truncates at 128 and pads everything to 128.
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self.counts = TokenCounts(self._count_all, self._count_words).counts
 
     def ids(self, texts: Sequence[str], *, max_tokens: int) -> list[list[int]]:
         """Ids of each text with [CLS] and [SEP], truncated to `max_tokens` (the [SEP] stays)."""
@@ -98,16 +89,6 @@ class TextTokenizer:
         """Number of tokens without [CLS] and [SEP], not truncated."""
         [count] = self.counts([text])
         return count
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text, as count(); from cached word counts if the tokenizer allows."""
-        return self._counter(texts)
-
-    @cached_property
-    def _counter(self) -> Callable[[Sequence[str]], list[int]]:
-        if not _is_countable_by_words(json.loads(self._tokenizer.to_str())):
-            return self._count_all
-        return TokenCounts(self._count_all, self._count_words).counts
 
     def _count_all(self, texts: Sequence[str]) -> list[int]:
         # One call for all: other threads run throughout, not only between texts.
@@ -138,8 +119,6 @@ def _encodable(text: str) -> str:
 
 Vectors = npt.NDArray[np.float32]
 
-_KNOWN_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
-
 
 class OnnxSession:
     """Runs the graph on the caller's thread. Safe to share between threads.
@@ -167,12 +146,6 @@ class OnnxSession:
         self._session: Any = onnxruntime.InferenceSession(
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
         )
-        self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        if not {"input_ids", "attention_mask"} <= self._inputs <= _KNOWN_INPUTS:
-            raise ValueError(
-                f"The graph does not have a sentence encoder's inputs, but {sorted(self._inputs)}."
-            )
-        self._output, self._is_pooled = _choose_output(self._session)
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         """Encode one batch of token ids, padded to its longest row: float32[n, 384], unit length."""
@@ -181,30 +154,7 @@ class OnnxSession:
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
             mask[index, : len(row)] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        [output] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
-        return normalize(output if self._is_pooled else pool_mean(output, mask))
-
-
-def _choose_output(session: Any) -> tuple[str, bool]:
-    """Name of the output, and whether it is pooled; without a pooled output the hidden states are pooled here."""
-    outputs = {len(entry.shape): entry.name for entry in reversed(session.get_outputs())}
-    if 2 in outputs:
-        return outputs[2], True
-    if 3 in outputs:
-        return outputs[3], False
-    raise ValueError("The graph outputs neither hidden states nor sentence vectors.")
-
-
-def pool_mean(hidden: Vectors, mask: npt.NDArray[np.int64]) -> Vectors:
-    """Mean of the hidden states over the tokens that are not padding."""
-    weights = mask[:, :, None].astype(np.float32)
-    return np.asarray((hidden * weights).sum(axis=1) / weights.sum(axis=1), dtype=np.float32)
-
-
-def normalize(vectors: Vectors) -> Vectors:
-    """The vectors scaled to unit length."""
-    if vectors.shape[1] != DIMENSIONS:
-        raise ValueError(f"The graph outputs vectors of {vectors.shape[1]} numbers, not {DIMENSIONS}.")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+        [vectors] = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
+        # The graph's own lengths are off by a rounding, which would show in the last digit of a score.
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / lengths, dtype=np.float32)

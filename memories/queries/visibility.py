@@ -343,11 +343,6 @@ def matches_scope(m: Memory, v: Visibility) -> bool:
     return _compiled(_where_rule, v)(m)
 
 
-def counts_at(m: Memory, moment: datetime) -> bool:
-    """True if the memory is valid then: a live one, or one whose successor is dated ahead."""
-    return _compiled(_counting_at, moment)(m)
-
-
 def is_outlasting(m: Memory, moment: datetime) -> bool:
     """True if the memory is superseded by one dated ahead, and counts until that day."""
     return _compiled(outlasting, moment)(m)

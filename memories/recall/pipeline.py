@@ -51,8 +51,9 @@ from memories.recall.weights import (
     TUNING,
     Tuning,
 )
-from memories.search.base import RankingFields, resolve_vector, search_index
+from memories.search.base import search_index
 from memories.search.query_terms import STOP_WORDS, identifiers_in, match_for, words
+from memories.search.rows import RankingFields, resolve_vector
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.withdrawn.left_out import find_left_out

@@ -16,8 +16,8 @@ from memories.recall.dates import asks_when, read_times
 from memories.recall.dates.spans import NamedTime
 from memories.recall.dates.written import MONTH_NUMBER
 from memories.recall.weights import TUNING, Tuning
-from memories.search.base import Vector
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
+from memories.search.rows import Vector
 from memories.store.pieces import encoder_for_index
 from memories.types import Type
 
@@ -167,7 +167,7 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
         readable=readable_share(text),
         is_english=is_english(text),
         subject_words=frozenset(content_words(subject)),
-        identifiers=identifiers_in(text) if tuning.by_identifier else (),
+        identifiers=identifiers_in(text),
     )
 
 

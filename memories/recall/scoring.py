@@ -38,8 +38,9 @@ from memories.recall.weights import (
     WEIGHTED_VECTOR,
     Tuning,
 )
-from memories.search.base import HybridHits, RankingFields, SearchIndex
+from memories.search.base import SearchIndex
 from memories.search.query_terms import has_identifier, words
+from memories.search.rows import HybridHits, RankingFields
 
 # Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
 _NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
@@ -232,7 +233,7 @@ def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float 
         share = tuning.turn_share
     else:
         share = tuning.long_share if candidate.words > LONG_TEXT_WORDS else tuning.fact_share
-    return share * readable if tuning.by_script else share
+    return share * readable
 
 
 def fit_to_question(tuning: Tuning, question: Question, candidates: Sequence[Candidate]) -> Tuning:

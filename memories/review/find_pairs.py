@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from access.actor import Actor
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, Memory, Piece
-from memories.search.base import Vector
+from memories.search.rows import Vector
 from memories.store.for_review import link
 from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model

@@ -1,95 +1,67 @@
-"""Search engine protocol: the only interface between recall and the database's indexes."""
+"""The only interface between recall and the database's indexes, with what the engines of both databases share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import import_module
-from typing import NamedTuple, Protocol
+from typing import ClassVar
 
-import numpy as np
-from django.db import connection
-from numpy.typing import NDArray
+from django.db import connection, transaction
 
 from access.errors import Unavailable
 from access.visibility import Visibility
+from memories.search.keyword import NO_MATCHES, KeywordMatches, PostingReader, best_words, find_matches
 from memories.search.query_terms import Match
+from memories.search.rows import (
+    AnyVector,
+    Hit,
+    HybridHits,
+    RankingFields,
+    RowReader,
+    Vector,
+    find_dated,
+    resolve_vector,
+)
+from memories.search.schema import (
+    apply_index_schema,
+    created_names,
+    fill_group_use,
+    fill_search_rows,
+    words_sql,
+)
+from storage.compiled_queries import fetch
 
-Vector = NDArray[np.float32]
-AnyVector = Vector | Future[Vector]  # finished, or being computed
-
-
-class Hit(NamedTuple):
-    """Key and score of a memory; higher is better."""
-
-    key: int
-    score: float
-
-
-class RankingFields(NamedTuple):
-    """Columns of a memory that ranking uses.
-
-    `tags` are as stored, a JSON list. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
-    `stored_moment` is its own moment, or when it was stored, as the database returns it: few questions read it.
-    """
-
-    key: int
-    group_id: int
-    content: str
-    thread_id: int | None
-    position: int | None
-    confidence: float
-    trust: str
-    tags: str = "[]"
-    importance: int = 5
-    place: int = 0
-    stored_moment: datetime | str = ""
-
-    @property
-    def moment(self) -> datetime | None:
-        """Its own moment, or when it was stored."""
-        stored = self.stored_moment
-        if isinstance(stored, str):
-            return datetime.fromisoformat(stored).replace(tzinfo=UTC) if stored else None
-        return stored
-
-
-class DatedRow(NamedTuple):
-    """A memory's key and moment: its own, or when it was stored. `is_event` is false for a fact without a moment of its own."""
-
-    key: int
-    moment: datetime
-    is_event: bool
+_COUNTED = """
+SELECT COUNT(*) FROM memories_memory AS m LEFT JOIN search_row AS s ON s.key = m.key
+WHERE (s.group_id, s.is_global, s.words) IS DISTINCT FROM (m.group_id, m.scope = 'global', {words})
+"""
+_SUMMED = """
+SELECT COUNT(*) FROM (
+    SELECT is_global, group_id, COUNT(*) AS texts, SUM(words) AS words FROM search_row GROUP BY is_global, group_id
+) AS found FULL JOIN search_group AS kept USING (is_global, group_id)
+WHERE COALESCE(found.texts, 0) IS DISTINCT FROM kept.texts OR COALESCE(found.words, 0) IS DISTINCT FROM kept.words
+"""
+_VECTOR_ERRORS = """
+SELECT COUNT(*) FILTER (WHERE kept.piece IS NULL), COUNT(*) FILTER (WHERE wanted.piece IS NULL),
+    COUNT(*) FILTER (WHERE (kept.room, kept.standing, kept.until) <> (wanted.room, wanted.standing, wanted.until))
+FROM {vectors} AS kept FULL JOIN (
+    SELECT p.key AS piece, row.room, row.standing, row.until
+    FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
+    WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')
+) AS wanted ON wanted.piece = kept.piece
+"""
 
 
-Period = tuple[datetime | None, datetime | None]  # from the first moment, up to the second; None is open
-
-
-@dataclass(frozen=True)
-class HybridHits:
-    """Hits of both searches, best first, and the scores of one search for hits of the other only, by key.
-
-    `keyword` omits memories that do not match at all, `vector` those without a vector yet. `extra` are visible memories
-    requested by key that neither search found. `rows` has all of them by key.
-    """
-
-    words: list[Hit]
-    nearest: list[Hit]
-    keyword: dict[int, float] = field(default_factory=dict)
-    vector: dict[int, float] = field(default_factory=dict)
-    extra: tuple[int, ...] = ()
-    rows: Mapping[int, RankingFields] = field(default_factory=dict)
-
-
-def resolve_vector(vector: AnyVector) -> Vector:
-    """The vector; waits while it is being computed."""
-    return vector.result() if isinstance(vector, Future) else vector
-
-
-class SearchIndex(Protocol):
+class SearchIndex(ABC):
     """Searches rows inside a Visibility; nothing outside is ever counted or returned."""
 
+    postings: ClassVar[PostingReader]
+    names: ClassVar[str]  # the SQL that reads the names of the database's objects
+    vectors: ClassVar[str]  # the table of the vector index
+
+    dated = staticmethod(find_dated)
+
+    @abstractmethod
     def find(
         self,
         match: Match | None,
@@ -105,15 +77,48 @@ class SearchIndex(Protocol):
         Memories with a key in `also` are included if visible, whatever their score.
         """
 
+    def find_separately(
+        self,
+        match: Match | None,
+        vector: AnyVector | None,
+        visibility: Visibility,
+        *,
+        nearest: Callable[[Vector, RowReader, Collection[int]], list[Hit]],
+        cosines: Callable[[Collection[int], Vector], dict[int, float]],
+        limit: int,
+        also: Collection[int] = (),
+    ) -> HybridHits:
+        """The best `limit` memories of each search that has a query, with their true scores in the other search.
+
+        `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
+        the keys, so that it can read the scores along.
+        """
+        visible = RowReader(visibility)
+        # While another core computes the vector.
+        matches = find_matches(match, visibility, self.postings) if match is not None else NO_MATCHES
+        words = best_words(matches, visible, limit=limit)
+        query = resolve_vector(vector) if vector is not None else None
+        near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []
+        rows = visible({*(hit.key for hit in (*words, *near)), *also})
+        return combine_hits(
+            words,
+            near,
+            rows,
+            also=also,
+            matches=matches,
+            cosines=lambda keys: cosines(keys, query) if query is not None else {},
+        )
+
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
+        visible = RowReader(visibility)
+        return best_words(find_matches(match, visibility, self.postings), visible, limit=limit)
 
+    @abstractmethod
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
 
-    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
-        """The newest `limit` memories of the periods, newest first; entities have no time."""
-
+    @abstractmethod
     def find_newest(
         self,
         alternatives: Sequence[Sequence[str]],
@@ -127,6 +132,7 @@ class SearchIndex(Protocol):
         Words are letters and digits of any script, as query_terms.words() returns them; one that ends in "*" is a prefix.
         """
 
+    @abstractmethod
     def read_index_words(
         self, first: str, visibility: Visibility, *, shortest: int, longest: int
     ) -> list[str]:
@@ -137,26 +143,100 @@ class SearchIndex(Protocol):
 
     def keep_visible_words(self, terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
         """The first `limit` of the terms that a visible text has, in their order."""
+        found = list[str]()
+        for start in range(0, len(terms), limit):
+            batch = terms[start : start + limit]
+            found += [batch[at] for at in self.find_visible_words(batch, visibility)]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    @abstractmethod
+    def find_visible_words(self, terms: Sequence[str], visibility: Visibility) -> list[int]:
+        """The places of the terms that a visible text has."""
 
     def missing_objects(self) -> list[str]:
         """Names of the indexes' database objects that are missing."""
+        existing = {name for (name,) in fetch(self.names, [])}
+        return sorted(set(created_names(connection.vendor)) - existing)
 
     def find_errors(self) -> list[str]:
         """Differences between the indexes and the rows, in words; empty if there are none."""
+        if missing := self.missing_objects():
+            return [f"{name} is missing" for name in missing]
+        [(rows,)] = fetch(_COUNTED.format(words=words_sql("m", vendor=connection.vendor)), [])
+        [(sums,)] = fetch(_SUMMED, [])
+        [(lacking, extra, stale)] = fetch(_VECTOR_ERRORS.format(vectors=self.vectors), [])
+        counts = {
+            "memories are counted wrongly for the keyword search": rows,
+            "groups have wrong sums for the keyword search": sums,
+            "lack their vector row": lacking,
+            "vector rows have no piece": extra,
+            "vector rows are out of date": stale,
+        }
+        return [*self.find_word_errors(), *(f"{count} {what}" for what, count in counts.items() if count)]
 
+    @abstractmethod
+    def find_word_errors(self) -> list[str]:
+        """Differences between the rows and the index of words, in words."""
+
+    @abstractmethod
     def tend(self) -> None:
         """Adapt the indexes to what the store has grown to; outside a transaction, now and then."""
 
     def rebuild(self) -> None:
         """Rebuild the indexes from the rows. One transaction."""
+        with transaction.atomic():
+            apply_index_schema(connection)
+            self.stop_writers()
+            fill_search_rows(connection)
+            fill_group_use(connection)
+            self.fill_vectors()
 
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
     ) -> bool:
-        """Switch to the vectors of another model, at the same moment for every search.
+        """Switch to the vectors of another model in one transaction: searches see the old ones until its commit, writers wait.
 
-        False, without a change, if `is_complete` is false within the last transaction.
+        False, without a change, if `is_complete` is false within the transaction.
         """
+        with transaction.atomic():
+            self.stop_writers()
+            if not is_complete():
+                return False
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
+            count = self.fill_vectors()
+        progress(count, count)
+        return True
+
+    @abstractmethod
+    def stop_writers(self) -> None:
+        """Let writers of pieces and memories wait until the transaction ends; readers go on."""
+
+    @abstractmethod
+    def fill_vectors(self) -> int:
+        """Write the vector index anew from the pieces of the index's model; returns its rows."""
+
+
+def combine_hits(
+    words: list[Hit],
+    nearest: list[Hit],
+    rows: Mapping[int, RankingFields],
+    *,
+    also: Collection[int],
+    matches: KeywordMatches,
+    cosines: Callable[[Collection[int]], dict[int, float]],
+) -> HybridHits:
+    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
+
+    `rows` are the visible ones; `cosines` scores memories by vector.
+    """
+    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
+    extra = {*also}.intersection(rows) - by_vector - by_words
+    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
+    wanted = (by_words - by_vector) | extra
+    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)
 
 
 _ENGINES = {

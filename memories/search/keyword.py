@@ -9,9 +9,9 @@ be returned. Nothing in either depends on a row of a group outside the Visibilit
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.language.word_forms import count_root, root
-from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, resolve_vector
 from memories.search.query_terms import Match
-from memories.search.rows import RowReader, groups_sql, read_visible
-from memories.search.schema import words_sql
+from memories.search.rows import Hit, RankingFields, RowReader, groups_sql
 from storage.compiled_queries import fetch
 
 POSTING_BUDGET = 25_000  # matches to rank: about 10 ms
@@ -82,21 +80,10 @@ _TEXTS = "SELECT SUM(s.texts), SUM(s.words) FROM search_group AS s WHERE {groups
 _TEXTS_AND_ALL = """
 SELECT SUM(s.texts) FILTER (WHERE {groups}), SUM(s.words) FILTER (WHERE {groups}), SUM(s.texts) FROM search_group AS s
 """
-_COUNTED = """
-SELECT COUNT(*) FROM memories_memory AS m LEFT JOIN search_row AS s ON s.key = m.key
-WHERE (s.group_id, s.is_global, s.words) IS DISTINCT FROM (m.group_id, m.scope = 'global', {words})
-"""
-_SUMMED = """
-SELECT COUNT(*) FROM (
-    SELECT is_global, group_id, COUNT(*) AS texts, SUM(words) AS words FROM search_row GROUP BY is_global, group_id
-) AS found FULL JOIN search_group AS kept USING (is_global, group_id)
-WHERE COALESCE(found.texts, 0) IS DISTINCT FROM kept.texts OR COALESCE(found.words, 0) IS DISTINCT FROM kept.words
-"""
 TERM_COUNTS = TermCounts()
 
 Keys = NDArray[np.int64]
 Numbers = NDArray[np.float64]
-Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
 
 
 class VisibleTexts(NamedTuple):
@@ -185,9 +172,7 @@ class KeywordMatches:
 
 
 NO_KEYS, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0)
-_NO_MATCHES = KeywordMatches(
-    (), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0)
-)
+NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0))
 
 
 class PostingReader(Protocol):
@@ -208,19 +193,19 @@ def find_matches(match: Match, visibility: Visibility, reader: PostingReader) ->
     """The matches of a query in the visible groups; in a large store without its most common words."""
     texts = _count_texts(visibility, with_share=reader.needs_share)
     if not texts.texts:
-        return _NO_MATCHES
+        return NO_MATCHES
     if texts.texts > POSTING_BUDGET:
         match = _drop_common_terms(match, visibility, texts, reader)
     read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
     found = {term: postings for term, postings in read if len(postings.keys)}
     if not found:
-        return _NO_MATCHES
+        return NO_MATCHES
     counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
     together = Postings(*map(np.concatenate, zip(*found.values(), strict=True)))
     return KeywordMatches(tuple(found), counts, together, texts)
 
 
-def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list[Hit]:
+def best_words(matches: KeywordMatches, visible: RowReader, *, limit: int) -> list[Hit]:
     """The `limit` visible memories that match best, best first."""
     keys = matches.first(limit)
     rows = visible(keys)
@@ -269,70 +254,3 @@ def _drop_common_terms(
     place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
     counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
     return within_budget(match, counts)
-
-
-def find_count_errors() -> list[str]:
-    """Differences between the memories and the counts that the keyword search reads."""
-    [(rows,)] = fetch(_COUNTED.format(words=words_sql("m", vendor=connection.vendor)), [])
-    [(sums,)] = fetch(_SUMMED, [])
-    found = [f"{rows} memories are counted wrongly for the keyword search"] if rows else []
-    return [*found, f"{sums} groups have wrong sums for the keyword search"] if sums else found
-
-
-def find_separately(
-    match: Match | None,
-    vector: AnyVector | None,
-    visibility: Visibility,
-    *,
-    postings: PostingReader,
-    nearest: Callable[[Vector, RowReader, Collection[int]], list[Hit]],
-    cosines: Callable[[Collection[int], Vector], dict[int, float]],
-    limit: int,
-    also: Collection[int] = (),
-) -> HybridHits:
-    """The best `limit` memories of each search that has a query, with their true scores in the other search.
-
-    `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
-    the keys, so that it can read the scores along.
-    """
-    visible = RowReader(partial(read_visible, visibility=visibility))
-    # While another core computes the vector.
-    matches = find_matches(match, visibility, postings) if match is not None else _NO_MATCHES
-    words = best_words(matches, visible, limit=limit)
-    query = resolve_vector(vector) if vector is not None else None
-    near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []
-    rows = visible({*(hit.key for hit in (*words, *near)), *also})
-    return combine_hits(
-        words,
-        near,
-        rows,
-        also=also,
-        matches=matches,
-        cosines=lambda keys: cosines(keys, query) if query is not None else {},
-    )
-
-
-def find_by_words(match: Match, visibility: Visibility, *, postings: PostingReader, limit: int) -> list[Hit]:
-    """The best `limit` memories by BM25, best first."""
-    visible = RowReader(partial(read_visible, visibility=visibility))
-    return best_words(find_matches(match, visibility, postings), visible, limit=limit)
-
-
-def combine_hits(
-    words: list[Hit],
-    nearest: list[Hit],
-    rows: Mapping[int, RankingFields],
-    *,
-    also: Collection[int],
-    matches: KeywordMatches,
-    cosines: Callable[[Collection[int]], dict[int, float]],
-) -> HybridHits:
-    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
-
-    `rows` are the visible ones; `cosines` scores memories by vector.
-    """
-    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
-    extra = {*also}.intersection(rows) - by_vector - by_words
-    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
-    wanted = (by_words - by_vector) | extra
-    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)

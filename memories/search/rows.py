@@ -1,16 +1,91 @@
-"""Rows of memories: a Visibility as SQL, and the ranking fields of rows inside it."""
+"""What a search returns, and the rows that it reads: a Visibility as SQL, and the ranking fields of rows inside it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from access.visibility import Visibility
 from memories.queries.visibility import AnyOf, columns_of, place_rule, rules_of, to_sql
-from memories.search.base import DatedRow, Period, RankingFields
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
+
+Vector = NDArray[np.float32]
+AnyVector = Vector | Future[Vector]  # finished, or being computed
+
+
+class Hit(NamedTuple):
+    """Key and score of a memory; higher is better."""
+
+    key: int
+    score: float
+
+
+class RankingFields(NamedTuple):
+    """Columns of a memory that ranking uses.
+
+    `tags` are as stored, a JSON list. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
+    `stored_moment` is its own moment, or when it was stored, as the database returns it: few questions read it.
+    """
+
+    key: int
+    group_id: int
+    content: str
+    thread_id: int | None
+    position: int | None
+    confidence: float
+    trust: str
+    tags: str = "[]"
+    importance: int = 5
+    place: int = 0
+    stored_moment: datetime | str = ""
+
+    @property
+    def moment(self) -> datetime | None:
+        """Its own moment, or when it was stored."""
+        stored = self.stored_moment
+        if isinstance(stored, str):
+            return datetime.fromisoformat(stored).replace(tzinfo=UTC) if stored else None
+        return stored
+
+
+class DatedRow(NamedTuple):
+    """A memory's key and moment: its own, or when it was stored. `is_event` is false for a fact without a moment of its own."""
+
+    key: int
+    moment: datetime
+    is_event: bool
+
+
+Period = tuple[datetime | None, datetime | None]  # from the first moment, up to the second; None is open
+
+
+@dataclass(frozen=True)
+class HybridHits:
+    """Hits of both searches, best first, and the scores of one search for hits of the other only, by key.
+
+    `keyword` omits memories that do not match at all, `vector` those without a vector yet. `extra` are visible memories
+    requested by key that neither search found. `rows` has all of them by key.
+    """
+
+    words: list[Hit]
+    nearest: list[Hit]
+    keyword: dict[int, float] = field(default_factory=dict)
+    vector: dict[int, float] = field(default_factory=dict)
+    extra: tuple[int, ...] = ()
+    rows: Mapping[int, RankingFields] = field(default_factory=dict)
+
+
+def resolve_vector(vector: AnyVector) -> Vector:
+    """The vector; waits while it is being computed."""
+    return vector.result() if isinstance(vector, Future) else vector
+
 
 Params = list[Any]
 
@@ -32,19 +107,19 @@ _INDEXED = frozenset(
 
 
 class RowReader:
-    """Reads rows for one query and reads no key twice."""
+    """Reads the rows inside a Visibility for one query, and no key twice."""
 
-    def __init__(self, read: Callable[[Iterable[int]], dict[int, RankingFields]]) -> None:
-        self._read = read
+    def __init__(self, visibility: Visibility) -> None:
+        self._visibility = visibility
         self._requested: set[int] = set()
         self._rows: dict[int, RankingFields] = {}
 
     def __call__(self, keys: Iterable[int]) -> dict[int, RankingFields]:
-        """Existing rows by key."""
+        """Visible rows by key."""
         wanted = [*keys]
         if new := set(wanted) - self._requested:
             self._requested |= new
-            self._rows |= self._read(new)
+            self._rows |= read_visible(new, self._visibility)
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 

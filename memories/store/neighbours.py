@@ -20,7 +20,8 @@ from memories.language.same_fact import Comparison, Sameness, compare, share_wor
 from memories.models import LinkKind, Memory, Piece
 from memories.queries.by_key import read_memories
 from memories.queries.versions import has_lapsed
-from memories.search.base import Vector, search_index
+from memories.search.base import search_index
+from memories.search.rows import Vector
 from memories.store.pieces import as_vector
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 from storage.bulk import batches

@@ -13,7 +13,7 @@ from memories.draft import Draft, check_draft, guard_draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
-from memories.search.base import Vector
+from memories.search.rows import Vector
 from memories.store.existing import find_moved_sources
 from memories.store.neighbours import (
     ComparedText,

@@ -191,7 +191,7 @@ def test_a_model_cannot_claim_a_persons_authority(house: House, tmp_path: Path, 
     assert Memory.objects.filter(content="A line that claims.").exists()
     assert not {name for name, tool in _tools(house).items() if {"trust", "pinned", "author"} & tool}
     assert verbs.verify(house.person, memory.id).trust == Trust.VERIFIED  # a person's own word counts
-    assert lift_tombstones(house.person, mark.id).tombstones[0].id == mark.id
+    assert lift_tombstones(house.person, mark.id)[0].id == mark.id
 
 
 def _tools(house: House) -> dict[str, set[str]]:

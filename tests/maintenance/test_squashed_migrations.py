@@ -1,6 +1,6 @@
 """The first migrations replace those of 0.3.0: such a store opens with the tables of a new one, an earlier one is refused."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,29 +12,30 @@ from storage.sqlite.reencrypt import copy_with_key
 from tests.fixtures.kept_store import FIXTURES, STORE
 from tests.fresh_homes import DATABASE, with_tables
 from tests.loci_site.server.running import free_port
-from tests.shell import shell
+from tests.shell import Shell, shell
 
 EARLY = FIXTURES / "store-0.1.0.zip"  # a backup made by 0.1.0
 EXPORT_IT = "Open it with Loci 0.3.0, export it there with 'loci export'"
-Home = Callable[[Path], Path]
 
 
-@pytest.fixture
-def home_of(tmp_path: Path) -> Home:
-    def unpack(backup: Path) -> Path:
-        """The home that a backup was made of."""
-        home = tmp_path / "home"
-        home.mkdir(mode=0o700)
-        with ZipFile(backup) as archive:
-            archive.extractall(home)
-        if key := database_key():
-            plain = (home / DATABASE).rename(home / "plain.db")
-            copy_with_key(plain, home / DATABASE, old=None, new=key)
-            plain.unlink()
-        (home / "keys").chmod(0o700)
-        return home
+def unpack(backup: Path, home: Path) -> Path:
+    """The home that a backup was made of."""
+    home.mkdir(mode=0o700)
+    with ZipFile(backup) as archive:
+        archive.extractall(home)
+    if key := database_key():
+        plain = (home / DATABASE).rename(home / "plain.db")
+        copy_with_key(plain, home / DATABASE, old=None, new=key)
+        plain.unlink()
+    (home / "keys").chmod(0o700)
+    return home
 
-    return unpack
+
+@pytest.fixture(scope="module")
+def early(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """Commands on a store of 0.1.0, which they may not change."""
+    with shell(unpack(EARLY, tmp_path_factory.mktemp("early") / "home")) as loci:
+        yield loci
 
 
 def rows(home: Path, statement: str) -> list[tuple[str, ...]]:
@@ -52,8 +53,8 @@ def migrations_of(home: Path) -> list[tuple[str, ...]]:
     return rows(home, "SELECT app, name FROM django_migrations")
 
 
-def test_a_store_of_0_3_0_gets_the_tables_of_a_new_one(home_of: Home, tmp_path: Path) -> None:
-    home = home_of(STORE)
+def test_a_store_of_0_3_0_gets_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    home = unpack(STORE, tmp_path / "home")
     assert not [name for _, name in migrations_of(home) if name == "0001_release_0_3_0"]
     with shell(home) as loci:
         planned = loci("migrate", "--check")
@@ -71,21 +72,17 @@ def test_a_store_of_0_3_0_gets_the_tables_of_a_new_one(home_of: Home, tmp_path: 
 @pytest.mark.parametrize(
     "command", [["migrate"], ["migrate", "--plan"], ["store", "upgrade", "--check"], ["up", "--port", "0"]]
 )
-def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(
-    home_of: Home, command: list[str]
-) -> None:
-    home = home_of(EARLY)
-    before = migrations_of(home)
-    with shell(home) as loci:
-        refused = loci(*(word if word != "0" else str(free_port()) for word in command))
+def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(early: Shell, command: list[str]) -> None:
+    before = migrations_of(early.home)
+    refused = early(*(word if word != "0" else str(free_port()) for word in command))
     assert refused.returncode != 0
     assert "This store is of a version of Loci before 0.3.0: it lacks the migration access." in refused.stderr
     assert EXPORT_IT in refused.stderr
-    assert migrations_of(home) == before
+    assert migrations_of(early.home) == before
 
 
-def test_a_store_that_lacks_one_migration_of_0_3_0_is_refused(home_of: Home) -> None:
-    home = home_of(STORE)
+def test_a_store_that_lacks_one_migration_of_0_3_0_is_refused(tmp_path: Path) -> None:
+    home = unpack(STORE, tmp_path / "home")
     rows(home, "DELETE FROM django_migrations WHERE name = '0018_former_treatment'")
     with shell(home) as loci:
         refused, examined = loci("migrate"), loci("doctor")

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from storage.sqlite.base import connect_to_copy
-from tests.fixtures.kept_store import ANSWERS, EXPORT, answers_of, export_of, restored
+from tests.fixtures.kept_store import ANSWERS, EXPORT, answers_of, export_of, opened, restored
 from tests.settings import IS_ENCRYPTED
 from tests.shell import Shell
 
@@ -35,9 +36,19 @@ DISPUTED: Final = {
 pytestmark = pytest.mark.model
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the store, restored once for all tests, which take copies."""
+    home = tmp_path_factory.mktemp("kept") / "home"
+    with restored(home):
+        return home
+
+
 @pytest.fixture
-def loci(tmp_path: Path) -> Iterator[Shell]:
-    with restored(tmp_path / "home") as commands:
+def loci(kept: Path, tmp_path: Path) -> Iterator[Shell]:
+    home = tmp_path / "home"
+    shutil.copytree(kept, home, symlinks=True)
+    with opened(home) as commands:
         yield commands
 
 

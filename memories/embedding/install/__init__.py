@@ -28,7 +28,6 @@ from memories.embedding.loader import (
 )
 from memories.embedding.model_id import (
     MODEL_ID,
-    TOKENIZER_FILE,
     WEIGHTS_FILE,
     WEIGHTS_SHA256,
     ModelInstallFailed,
@@ -36,8 +35,6 @@ from memories.embedding.model_id import (
 )
 from storage.version import __version__
 
-# Precision of a ready-made graph.
-_AS_FOUND: Final = "as found"
 PARTIAL_FOLDER: Final = ".download"
 _SCRATCH_PREFIX: Final = ".install-"
 _FAILED_HINT: Final = (
@@ -128,7 +125,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
 
 
 def _read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
-    """Manifest of an intact model of this precision, or of a ready-made graph; None if there is neither."""
+    """Manifest of an intact model of this precision; None if there is none."""
     if folder.stamp() is None:
         return None
     try:
@@ -137,7 +134,7 @@ def _read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelMani
             return None
     except (OSError, ValueError):
         return None
-    return manifest if manifest.precision in {precision, _AS_FOUND} else None
+    return manifest if manifest.precision == precision else None
 
 
 def _fetch_and_build(
@@ -161,30 +158,28 @@ def _fetch_and_build(
 
 
 def _build_model(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
-    """Build the graph unless the source has a ready one, write the manifest, then verify the model's vectors.
+    """Build the graph, write the manifest, then verify the model's vectors.
 
     Raises:
         SourceFailed: the graph does not load or has other vectors.
     """
     weights = work.path / WEIGHTS_FILE
-    built = weights.is_file()
-    if built:
-        build_graph(weights, work.graph, precision=precision)
-        weights.unlink()
+    build_graph(weights, work.graph, precision=precision)
+    weights.unlink()
     manifest = ModelManifest(
         model_id=MODEL_ID,
-        precision=precision if built else _AS_FOUND,
+        precision=precision,
         source=source,
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         loci_version=__version__,
-        weights_sha256=WEIGHTS_SHA256 if built else "",
+        weights_sha256=WEIGHTS_SHA256,
         sha256={name: sha256_of(work.path / name) for name in INSTALLED_FILES},
         size_bytes={name: (work.path / name).stat().st_size for name in INSTALLED_FILES},
     )
     work.write_manifest(manifest)
     try:
         _check_cosine(work)
-    except Exception as error:  # onnxruntime may reject a ready-made graph with any of its errors
+    except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise SourceFailed(f"{GRAPH_FILE} is rejected: {error}") from error
     return manifest
 
@@ -204,11 +199,7 @@ def _move_in(work: ModelFolder, folder: ModelFolder) -> None:
     folder.path.mkdir(exist_ok=True)
     # Without its manifest the old model does not count; until the last move no model is installed.
     folder.manifest.unlink(missing_ok=True)
-    names = (GRAPH_FILE, TOKENIZER_FILE, MANIFEST_FILE)
-    for left in folder.path.glob("*.onnx"):  # of an older version, which had a graph for queries
-        if left.name not in names:
-            left.unlink()
-    for name in names:
+    for name in (*INSTALLED_FILES, MANIFEST_FILE):
         (work.path / name).replace(folder.path / name)
 
 

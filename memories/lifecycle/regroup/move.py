@@ -23,7 +23,7 @@ from access.groups.locks import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group
 from memories.draft import check_choice, check_tags, clean_reason
-from memories.lifecycle.regroup.left_behind import find_traces
+from memories.lifecycle.regroup.left_behind import describe_traces
 from memories.lifecycle.regroup.plan import MovePlan, StayingMemory, families_of, plan_move
 from memories.lifecycle.target import ChangeResult, find_head, require_person
 from memories.lifecycle.undo.reverse import Terms, reverse
@@ -165,7 +165,7 @@ def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:
         line = ngettext("along with it: {count} relation", "along with it: {count} relations", along)
         lines.append(line.format(count=along))
     lines += describe_ties(plan)
-    if with_traces and (traces := find_traces(family.rows, source).describe(source)):
+    if with_traces and (traces := describe_traces(family.rows, source)):
         lines.append(traces)
     return tuple(lines)
 
@@ -307,7 +307,7 @@ def describe_part(plan: MovePlan) -> tuple[str, ...]:
     if along := len(plan.relations):
         line = ngettext("along with them: {count} relation", "along with them: {count} relations", along)
         lines.append(line.format(count=along))
-    if traces := find_traces(rows, plan.source).describe(plan.source):
+    if traces := describe_traces(rows, plan.source):
         lines.append(traces)
     return tuple(lines)
 

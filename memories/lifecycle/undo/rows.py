@@ -87,22 +87,6 @@ class ReversibleTable:
         return found
 
 
-def _withdrawn(actor: Actor, now: datetime) -> dict[str, Any]:
-    return {"status": ProposalStatus.STALE, "closed_at": now, "closed_by": actor.name}
-
-
-def _lifted(actor: Actor, now: datetime) -> dict[str, Any]:
-    return {"lifted_at": now, "lifted_by": actor.name}
-
-
-def _taken_back(actor: Actor, now: datetime) -> dict[str, Any]:
-    return {"status": DoubtStatus.SETTLED, "settled_by": actor.name[:300], "settled_at": now, "how": "undo"}
-
-
-def _retired(_actor: Actor, now: datetime) -> dict[str, Any]:
-    return {"retired_at": now, "updated_at": now}
-
-
 MEMORY: Final = ReversibleTable(
     Memory,
     (
@@ -113,17 +97,23 @@ MEMORY: Final = ReversibleTable(
 )  # fmt: skip
 # In the order in which a reversal takes them: relations keep a memory in use, and a link stays if its memory does.
 TABLES: Final = (
-    ReversibleTable(Proposal, ("status", "closed_at", "closed_by", "group_id", "memory_id"), _withdrawn),
+    ReversibleTable(
+        Proposal,
+        ("status", "closed_at", "closed_by", "group_id", "memory_id"),
+        lambda actor, now: {"status": ProposalStatus.STALE, "closed_at": now, "closed_by": actor.name},
+    ),
     ReversibleTable(RelationEvidence, ("relation_id", "memory_id"), DELETED),
     ReversibleTable(
         Relation,
         ("group_id", "subject_id", "object_id", "confidence", "valid_from", "valid_to", "valid_to_known_at", "retired_at", "metadata"),
-        _retired,
+        lambda _, now: {"retired_at": now, "updated_at": now},
     ),
     ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED),
     ReversibleTable(MovedSource, ("group_id", "source", "source_ref", "to_id"), DELETED),
     ReversibleTable(
-        Tombstone, ("kind", "scope", "memory_id", "reason", "author_name", "lifted_at", "lifted_by"), _lifted
+        Tombstone,
+        ("kind", "scope", "memory_id", "reason", "author_name", "lifted_at", "lifted_by"),
+        lambda actor, now: {"lifted_at": now, "lifted_by": actor.name},
     ),
     ReversibleTable(
         MemoryFinding,
@@ -139,7 +129,13 @@ TABLES: Final = (
     ),
     ReversibleTable(Thread, ("group_id", "title", "url", "tags", "deleted_at", "summary_id")),
     ReversibleTable(Group, ("instructions",)),
-    ReversibleTable(Doubt, ("memory_id", "status", "settled_by", "settled_at", "how"), _taken_back),
+    ReversibleTable(
+        Doubt,
+        ("memory_id", "status", "settled_by", "settled_at", "how"),
+        lambda actor, now: {
+            "status": DoubtStatus.SETTLED, "settled_by": actor.name[:300], "settled_at": now, "how": "undo",
+        },
+    ),
     MEMORY,
     ReversibleTable(
         Link,

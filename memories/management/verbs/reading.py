@@ -194,7 +194,7 @@ def tombstones(options: dict[str, Any]) -> CommandAnswer:
 
 def lift(options: dict[str, Any]) -> CommandAnswer:
     """Allow a text to be stored again."""
-    lifted = lift_tombstones(operator(), options["id"], reason=options["reason"]).tombstones
+    lifted = lift_tombstones(operator(), options["id"], reason=options["reason"])
     is_retracted = any(mark.kind == "retracted" for mark in lifted)
     then = "; a curator then has to approve it, since it restates a retracted text" if is_retracted else ""
     text = f"{len(lifted)} lifted; the text may be stored again{then}."

@@ -2,10 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,21 +14,13 @@ from django.db import connection, transaction
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
 from memories.queries.visibility import is_as_of_now, placeholders
-from memories.search.base import (
-    AnyVector,
-    Hit,
-    HybridHits,
-    RankingFields,
-    Vector,
-    resolve_vector,
-)
+from memories.search.base import SearchIndex, combine_hits
 from memories.search.in_memory.sync import (
     AnyTable,
     current_table,
     decode_vectors,
     read_progress,
     read_vectors,
-    switch_model,
 )
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
 from memories.search.keyword import (
@@ -38,31 +30,24 @@ from memories.search.keyword import (
     Postings,
     VisibleTexts,
     best_words,
-    combine_hits,
-    find_by_words,
-    find_count_errors,
     find_matches,
-    find_separately,
     join_columns,
     parse_numbers,
 )
 from memories.search.query_terms import Match, expression_of
 from memories.search.rows import (
+    AnyVector,
+    Hit,
+    HybridHits,
     RowReader,
-    find_dated,
+    Vector,
     groups_sql,
     needs_rows,
-    read_visible,
     render,
+    resolve_vector,
     standing_condition,
 )
-from memories.search.schema import (
-    apply_index_schema,
-    created_names,
-    fill_group_use,
-    fill_search_rows,
-    statements,
-)
+from memories.search.schema import statements
 from memories.types import State
 from storage.compiled_queries import fetch
 
@@ -151,49 +136,6 @@ SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
 """
 
 
-def _find_newest(
-    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
-) -> list[int]:
-    """Keys of the newest visible memories with a word of each list of alternatives and with all the forms.
-
-    Words are letters and digits of any script, as query_terms.words() returns them; one that ends in "*" is a prefix.
-    """
-    where, params = render(visibility)
-    clauses = [f"({' OR '.join(map(_quoted, words))})" for words in alternatives]
-    # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
-    wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
-    wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
-    expression = " AND ".join(filter(None, [*wanted, _group_filter(visibility)]))
-    return [key for (key,) in fetch(_WITH_WORDS.format(where=where), [expression, *params, limit])]
-
-
-def _read_index_words(first: str, visibility: Visibility, *, shortest: int, longest: int) -> list[str]:
-    """The index's words (stems) that begin with `first`, within these lengths.
-
-    They come from every group, and all of them: a limit would let other groups' words crowd out the caller's. Only those
-    that _keep_visible_words() leaves may decide anything.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_WORDS)
-    return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest])]
-
-
-def _keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
-    """The first `limit` of the terms that a visible text has, in their order."""
-    where, params = render(visibility)
-    with connection.cursor() as cursor:
-        cursor.execute(_PLACES)
-    own, found = _group_filter(visibility), list[str]()
-    for start in range(0, len(terms), limit):
-        batch = terms[start : start + limit]
-        asked = [[" AND ".join(filter(None, [_quoted(term), own])), term] for term in batch]
-        rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
-        found += [batch[int(at)] for (at,) in rows]
-        if len(found) >= limit:
-            break
-    return found[:limit]
-
-
 def _quoted(word: str) -> str:
     """The word quoted for FTS5, with the "*" of a prefix outside the quotes."""
     return f'"{word[:-1]}"*' if word.endswith("*") else f'"{word}"'
@@ -219,12 +161,12 @@ class _HybridQuery:
     visibility: Visibility
     limit: int
     allowed: AllowedRows
-    visible: Callable[[Iterable[int]], dict[int, RankingFields]]
+    visible: RowReader
 
 
-def find_nearest(query: _HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+def find_nearest(query: _HybridQuery, vector: Vector) -> list[Hit]:
     """The memories whose best piece is nearest, best first."""
-    wanted = wanted or int(query.limit * SLACK)
+    wanted = int(query.limit * SLACK)
     return _take_visible(query, vector, _nearest_pieces(query, vector, wanted), wanted)
 
 
@@ -335,16 +277,18 @@ AND piece IN (
 _COMPARED = """
 SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
 """
+_FILL_VECTORS = """
+INSERT INTO memories_vec (piece, room, embedding, standing, until, type)
+SELECT p.key, row.room, vec_quantize_int8(p.embedding, 'unit'), row.standing, row.until, row.type
+FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
+WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')
+"""
 
 
-class SqliteEngine:
+class SqliteEngine(SearchIndex):
     """SearchIndex on SQLite."""
 
-    dated = staticmethod(find_dated)
-    find_newest = staticmethod(_find_newest)
-    read_index_words = staticmethod(_read_index_words)
-    keep_visible_words = staticmethod(_keep_visible_words)
-    switch_model = staticmethod(switch_model)
+    postings, names, vectors = _FTS_POSTINGS, "SELECT name FROM sqlite_master", "memories_vec"
 
     def find(
         self,
@@ -355,29 +299,63 @@ class SqliteEngine:
         limit: int,
         also: Collection[int] = (),
     ) -> HybridHits:
-        """The best `limit` memories of each search that has a query, with their true scores in the other search."""
         progress = read_progress() if vector is not None else None  # a keyword search needs none
         table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
             return _find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
-        return find_separately(
+        return self.find_separately(
             match,
             vector,
             visibility,
-            postings=_FTS_POSTINGS,
             nearest=lambda query, *_: self._find_nearest(table, query, visibility, limit),
             cosines=lambda keys, query: _score_vectors(keys, query, table=table),
             limit=limit,
             also=also,
         )
 
-    def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """The best `limit` memories by BM25, best first."""
-        return find_by_words(match, visibility, postings=_FTS_POSTINGS, limit=limit)
-
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """The `limit` memories whose best piece is nearest, best first."""
         return self._find_nearest(current_table(read_progress()), vector, visibility, limit)
+
+    def find_newest(
+        self,
+        alternatives: Sequence[Sequence[str]],
+        visibility: Visibility,
+        *,
+        forms: Sequence[str] = (),
+        limit: int,
+    ) -> list[int]:
+        where, params = render(visibility)
+        clauses = [f"({' OR '.join(map(_quoted, words))})" for words in alternatives]
+        # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
+        wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
+        wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
+        expression = " AND ".join(filter(None, [*wanted, _group_filter(visibility)]))
+        return [key for (key,) in fetch(_WITH_WORDS.format(where=where), [expression, *params, limit])]
+
+    def read_index_words(
+        self, first: str, visibility: Visibility, *, shortest: int, longest: int
+    ) -> list[str]:
+        # All of every group: a limit would let other groups' words crowd out the caller's.
+        with connection.cursor() as cursor:
+            cursor.execute(_WORDS)
+        return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest])]
+
+    def find_visible_words(self, terms: Sequence[str], visibility: Visibility) -> list[int]:
+        where, params = render(visibility)
+        with connection.cursor() as cursor:
+            cursor.execute(_PLACES)
+        own = _group_filter(visibility)
+        asked = [[" AND ".join(filter(None, [_quoted(term), own])), term] for term in terms]
+        rows = fetch(_PRESENT.format(where=where), [json.dumps(asked), *params, *params])
+        return [int(at) for (at,) in rows]
+
+    def find_word_errors(self) -> list[str]:
+        try:  # FTS5's own check
+            with connection.cursor() as cursor:
+                cursor.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
+        except Exception as error:
+            return [f"the keyword index does not match the memories ({type(error).__name__})"]
+        return []
 
     def _find_nearest(
         self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int
@@ -386,7 +364,7 @@ class SqliteEngine:
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
         parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
-        visible = RowReader(partial(read_visible, visibility=visibility))
+        visible = RowReader(visibility)
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(2 * limit + FEW, _MAX_K)
         while True:
@@ -402,42 +380,31 @@ class SqliteEngine:
                 return hits[:limit]
             k = min(k * 2, _MAX_K)
 
-    def missing_objects(self) -> list[str]:
-        """Missing virtual tables, views and triggers."""
-        existing = {name for (name,) in fetch("SELECT name FROM sqlite_master", [])}
-        return sorted(set(created_names(connection.vendor)) - existing)
-
-    def find_errors(self) -> list[str]:
-        """Differences between the rows, the keyword index and the vectors."""
-        found = [f"{name} is missing" for name in self.missing_objects()]
-        if found:
-            return found
-        errors = [*find_count_errors(), *_find_vector_errors()]
-        try:  # FTS5's own check
-            with connection.cursor() as cursor:
-                cursor.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
-        except Exception as error:
-            errors.insert(0, f"the keyword index does not match the memories ({type(error).__name__})")
-        return errors
-
     def tend(self) -> None:
-        """Nothing: every process searches the vectors in its memory."""
+        """Do nothing: every process searches the vectors in its memory."""
 
     def rebuild(self) -> None:
-        """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic(), connection.cursor() as cursor:
-            apply_index_schema(connection)
+            super().rebuild()
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
-            fill_search_rows(connection)
-            fill_group_use(connection)
+            # Every process reads the vectors and counts the words again.
+            cursor.execute(
+                "INSERT INTO index_change (piece, op) SELECT key, '~' FROM memories_piece WHERE embedding IS NOT NULL"
+                " UNION ALL SELECT 0, '~'"
+            )
+
+    def stop_writers(self) -> None:
+        """Do nothing: a transaction begins with the write lock."""
+
+    def fill_vectors(self) -> int:
+        with connection.cursor() as cursor:
             cursor.execute("DROP TABLE memories_vec")
             for statement in statements("sqlite"):
                 if statement.name in ("memories_vec", "memories_vec_rooms"):
                     cursor.execute(statement.sql)
-            # The update trigger writes the vector row of each piece that has a vector.
-            cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
-            # The word index changed as well.
-            cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
+            cursor.execute(_FILL_VECTORS)
+            count: int = cursor.rowcount
+        return count
 
 
 def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
@@ -447,7 +414,7 @@ def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQu
         visibility,
         limit,
         table.allowed(visibility),
-        RowReader(partial(read_visible, visibility=visibility)),
+        RowReader(visibility),
     )
 
 
@@ -490,28 +457,3 @@ def _best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
     vectors = decode_vectors([embedding for _, embedding in rows])
     best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
     return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
-
-
-def _find_vector_errors() -> list[str]:
-    """Counts of missing, orphaned and outdated vector rows."""
-    expected = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
-    [(missing,)] = fetch(
-        f"SELECT COUNT(*) FROM memories_piece AS p WHERE {expected} AND p.key NOT IN (SELECT piece FROM memories_vec)",
-        [],
-    )
-    [(extra,)] = fetch(
-        f"SELECT COUNT(*) FROM memories_vec WHERE piece NOT IN (SELECT p.key FROM memories_piece AS p WHERE {expected})",
-        [],
-    )
-    [(stale,)] = fetch(
-        "SELECT COUNT(*) FROM memories_vec AS v JOIN memories_piece AS p ON p.key = v.piece"
-        " JOIN memories_vec_row AS r ON r.memory = p.memory_id"
-        " WHERE v.room != r.room OR v.standing != r.standing OR v.until != r.until",
-        [],
-    )
-    counts = {
-        "lack their vector row": missing,
-        "vector rows have no piece": extra,
-        "vector rows are out of date": stale,
-    }
-    return [f"{count} {what}" for what, count in counts.items() if count]

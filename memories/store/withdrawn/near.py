@@ -23,7 +23,7 @@ from memories.language.other_fact import find_other_fact
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
 from memories.queries.by_key import read_memories
-from memories.search.base import Vector
+from memories.search.rows import Vector
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
 from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, WITHDRAWN_ELSEWHERE, read_stamp
@@ -68,14 +68,6 @@ class WithdrawnRows:
             if bars_either(withdrawn, is_own=withdrawn_in == group, scope=scope)
         )
         return frozenset().union(*reached)
-
-
-@dataclass(frozen=True)
-class WithdrawnVectors:
-    """The vectors of withdrawn memories: a matrix, and the memory of each of its rows."""
-
-    keys: NDArray[np.int64]
-    matrix: NDArray[np.float32]
 
 
 NOTHING_WITHDRAWN = WithdrawnRows()
@@ -152,7 +144,8 @@ class WithdrawnTexts:
     def __init__(self, group: int, model: str) -> None:
         self._group, self._model = group, model
         self._all, self._is_complete = NOTHING_WITHDRAWN, True
-        self._vectors = WithdrawnVectors(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
+        self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of each row of the matrix
+        self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 
     def refresh(self) -> frozenset[int]:
         """Read what was withdrawn since the last call and drop what was restored; the keys of the former.
@@ -166,10 +159,8 @@ class WithdrawnTexts:
         vectors = read_vectors(now, keys, self._model)
         self._all, self._is_complete = now, len(vectors) == len(keys)
         pairs = [(key, vector) for key in sorted(vectors) for vector in vectors[key]]
-        self._vectors = WithdrawnVectors(
-            np.array([key for key, _ in pairs], dtype=np.int64),
-            np.array([vector for _, vector in pairs], dtype=np.float32),
-        )
+        self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
+        self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
         return keys - before
 
     def is_current(self) -> bool:
@@ -183,7 +174,7 @@ class WithdrawnTexts:
 
         Of any type: what is wrong about an entity is wrong as a fact. No query if there are none.
         """
-        keys, matrix = self._vectors.keys, self._vectors.matrix
+        keys, matrix = self._keys, self._matrix
         if among is not None:
             chosen = np.isin(keys, list(among))
             keys, matrix = keys[chosen], matrix[chosen]

@@ -11,7 +11,6 @@ from access.visibility import Visibility
 from memories.queries.visibility import chunk_rule, to_sql
 from memories.recall.question import Question
 from memories.recall.scoring import Candidate, fuse
-from memories.search.base import RankingFields, resolve_vector
 from memories.search.keyword import (
     POSTING_BUDGET,
     KeywordMatches,
@@ -22,6 +21,7 @@ from memories.search.keyword import (
     within_budget,
 )
 from memories.search.query_terms import Match
+from memories.search.rows import RankingFields, resolve_vector
 from memories.store.pieces import indexed_model
 from sources.artifacts.search.base import FoundChunk, chunk_index, room_of
 from storage.compiled_queries import fetch

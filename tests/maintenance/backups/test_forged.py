@@ -11,12 +11,12 @@ from django.core.management import CommandError, call_command
 
 from access.errors import InvalidInput, Unavailable
 from access.tokens import operator
-from bench.proof.hostile.forge import BOMB_BYTES, FORGERIES, forgeries
 from maintenance.backups import archive, make_backup
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.restore import preview_restore, restore_backup
 from memories.models import Memory
 from memories.search.base import search_index
+from tests.maintenance.backups.forgeries import BOMB_BYTES, FORGERIES, forgeries
 from tests.maintenance.folders import empty_folder
 
 pytestmark = [

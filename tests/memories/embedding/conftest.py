@@ -1,10 +1,11 @@
 """The installed model, the published weights, and folders to install into."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from memories.embedding import Encoder, ModelUnavailable, get_encoder, install
 from memories.embedding.install import locked_folder
 from memories.embedding.install.graph import build_graph
 from memories.embedding.install.sources import SourceFailed, default_sources
@@ -70,3 +71,16 @@ def fp32_encoder(weights: Path, fp32_graph: Path) -> Encoder:
 def target(tmp_path: Path) -> ModelFolder:
     """A place to install into that does not exist yet."""
     return ModelFolder(tmp_path / "models" / NAME)
+
+
+@pytest.fixture
+def ready(weights: Path, installed: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the published files; their graph is not built again, but copied from the model of all tests."""
+    folder = tmp_path / "ready"
+    folder.mkdir()
+    for name in (WEIGHTS_FILE, TOKENIZER_FILE):
+        shutil.copyfile(weights / name, folder / name)
+    monkeypatch.setattr(
+        install, "build_graph", lambda _, target, *, precision: shutil.copyfile(installed.graph, target)
+    )
+    return folder

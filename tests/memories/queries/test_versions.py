@@ -11,11 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from access.errors import Conflict, InvalidInput, NotPermitted, TooLarge
 from access.models import AuditEntry, Group
 from access.tokens import operator
+from access.visibility import Visibility
 from memories.entities.statements import statements_around
 from memories.lifecycle.verbs import forget, merge, restore, retract, supersede, verify
 from memories.models import Memory
 from memories.queries.versions import has_lapsed, head_keys, head_of, heads_of, path_to_head
-from memories.queries.visibility import counts_at
+from memories.queries.visibility import RECALLED, is_visible
 from memories.recall import RecallRequest, recall
 from memories.review.decide import ReviewDecision, decide
 from relations.models import Relation
@@ -66,8 +67,9 @@ def test_the_common_cases_take_one_query_or_none(ledger: Group) -> None:
 def test_a_memory_counts_until_its_end_and_has_lapsed_from_then_on(ledger: Group, end: str) -> None:
     memory = row(ledger, A, **{end: day(1)})
     just_before = day(1) - timedelta(microseconds=1)
-    assert (has_lapsed(memory, just_before), counts_at(memory, just_before)) == (False, True)
-    assert (has_lapsed(memory, day(1)), counts_at(memory, day(1))) == (True, False)
+    for moment, is_over in ((just_before, False), (day(1), True)):
+        seen = Visibility(frozenset({ledger.key}), False, frozenset({"live"}), RECALLED, moment)
+        assert (has_lapsed(memory, moment), is_visible(memory, seen)) == (is_over, not is_over)
     event = row(ledger, B, type="episodic", valid_to=day(1))
     assert not has_lapsed(event, day(2))
 

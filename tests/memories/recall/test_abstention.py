@@ -21,8 +21,8 @@ from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.scoring import Candidate, Trace
 from memories.recall.weights import FACTS, FEW, LONG, TALK, UNKNOWN, AbstentionLimits
-from memories.search.base import RankingFields
 from memories.search.query_terms import Match
+from memories.search.rows import RankingFields
 
 QUESTION = Question(
     "Which databases does the ledger use now?", Match(("databases", "ledger", "use", "now")), None

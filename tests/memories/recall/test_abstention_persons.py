@@ -5,7 +5,7 @@ import pytest
 from memories.recall.abstention import is_about, is_other_spelling, lead_of_others, unknown_share
 from memories.recall.question import Question
 from memories.recall.scoring import Candidate
-from memories.search.base import RankingFields
+from memories.search.rows import RankingFields
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from memories.recall.scoring import (
     speaker_of,
     thread_scores,
 )
-from memories.search.base import RankingFields
+from memories.search.rows import RankingFields
 
 SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)
 

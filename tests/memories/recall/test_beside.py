@@ -11,10 +11,11 @@ from access.models import Group
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.visibility import RECALLED
-from memories.search.base import HybridHits, search_index
+from memories.search.base import search_index
 from memories.search.in_memory import sync as following
 from memories.search.in_memory.sync import read_progress
 from memories.search.query_terms import Match
+from memories.search.rows import HybridHits
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)

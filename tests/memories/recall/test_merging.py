@@ -1,7 +1,7 @@
 """Merging both searches' hits."""
 
 from memories.recall.scoring import Candidate, merge
-from memories.search.base import Hit, HybridHits
+from memories.search.rows import Hit, HybridHits
 
 
 def test_each_candidate_has_its_true_score_in_both_arms() -> None:

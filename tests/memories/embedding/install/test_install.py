@@ -1,7 +1,6 @@
 """Only the model itself is ever installed, whole or not at all."""
 
 import json
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +9,9 @@ import numpy as np
 import onnx
 import pytest
 
-from memories.embedding import ModelInstallFailed, ModelUnavailable
+from memories.embedding import ModelInstallFailed, ModelUnavailable, install
 from memories.embedding.install import install_model, verify_model
+from memories.embedding.install.graph import Precision, build_graph
 from memories.embedding.install.sources import FolderSource
 from memories.embedding.loader import ModelFolder, load_encoder
 
@@ -19,39 +19,16 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may 
 
 
 @pytest.fixture
-def ready(installed: ModelFolder, tmp_path: Path) -> Path:
-    """A folder with a tokenizer and a graph, laid out as the hub does."""
-    folder = tmp_path / "ready"
-    (folder / "onnx").mkdir(parents=True)
-    shutil.copyfile(installed.tokenizer, folder / "tokenizer.json")
-    shutil.copyfile(installed.graph, folder / "onnx" / "model.onnx")
-    return folder
+def sound(installed: ModelFolder, target: ModelFolder) -> ModelFolder:
+    """An installed model: a copy of the one that all tests share, since each installation tries the model."""
+    shutil.copytree(installed.path, target.path)
+    return target
 
 
 def left(target: ModelFolder) -> list[str]:
     """Names beside and in the target folder, without the lock, which is not part of a model."""
     root = target.path.parent
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.name != ".install.lock")
-
-
-def edit_graph(path: Path, change: str) -> None:
-    model = onnx.load(str(path))
-    if change == "weights":
-        [words] = [entry for entry in model.graph.initializer if entry.name == "words"]
-        table = onnx.numpy_helper.to_array(words)
-        words.CopyFrom(onnx.numpy_helper.from_array(np.roll(table, 1, axis=0), "words"))
-    elif change == "hidden states":
-        # The hub's own graph: a third input, and no pooling inside.
-        norm = [node for node in model.graph.node if node.op_type == "LayerNormalization"][-1]
-        shape = ["batch", "tokens", 384]
-        hidden = onnx.helper.make_tensor_value_info(norm.output[0], onnx.TensorProto.FLOAT, shape)
-        del model.graph.output[:]
-        model.graph.output.append(hidden)
-        types = onnx.helper.make_tensor_value_info(
-            "token_type_ids", onnx.TensorProto.INT64, ["batch", "tokens"]
-        )
-        model.graph.input.append(types)
-    path.write_bytes(model.SerializeToString())
 
 
 def test_the_published_files_become_a_sound_model(weights: Path, target: ModelFolder) -> None:
@@ -80,35 +57,24 @@ def test_full_precision_is_built_where_it_is_asked_for(weights: Path, target: Mo
     assert verified.lowest_cosine > 0.999999
 
 
-def test_a_sound_model_stays(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    before = target.stamp()
+def test_a_sound_model_stays(sound: ModelFolder, tmp_path: Path) -> None:
+    before = sound.stamp()
 
-    report = install_model(target, [FolderSource(tmp_path / "nowhere")], precision="8-bit")
+    report = install_model(sound, [FolderSource(tmp_path / "nowhere")], precision="8-bit")
 
     assert report.was_installed
-    assert target.stamp() == before
+    assert sound.stamp() == before
 
 
-def test_a_graph_of_an_older_version_goes_with_its_model(ready: Path, target: ModelFolder) -> None:
-    target.path.mkdir(parents=True)
-    (target.path / "questions.onnx").write_bytes(b"of before")
-
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-
-    assert "all-MiniLM-L6-v2/questions.onnx" not in left(target)
-
-
-def test_a_damaged_model_is_replaced(ready: Path, target: ModelFolder) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    with target.graph.open("r+b") as file:
+def test_a_damaged_model_is_replaced(ready: Path, sound: ModelFolder) -> None:
+    with sound.graph.open("r+b") as file:
         file.seek(1_000_000)
         file.write(bytes(100))
 
-    report = install_model(target, [FolderSource(ready)], precision="8-bit")
+    report = install_model(sound, [FolderSource(ready)], precision="8-bit")
 
     assert not report.was_installed
-    assert verify_model(target).lowest_cosine > 0.994
+    assert verify_model(sound).lowest_cosine > 0.994
 
 
 def test_weights_with_another_hash_are_refused_and_nothing_is_left(ready: Path, target: ModelFolder) -> None:
@@ -120,13 +86,11 @@ def test_weights_with_another_hash_are_refused_and_nothing_is_left(ready: Path, 
     assert left(target) == []
 
 
-def test_a_failed_installation_leaves_the_old_model(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-
+def test_a_failed_installation_leaves_the_old_model(sound: ModelFolder, tmp_path: Path) -> None:
     with pytest.raises(ModelInstallFailed):
-        install_model(target, [FolderSource(tmp_path / "nowhere")], precision="8-bit", force=True)
+        install_model(sound, [FolderSource(tmp_path / "nowhere")], precision="8-bit", force=True)
 
-    assert verify_model(target).lowest_cosine > 0.994
+    assert verify_model(sound).lowest_cosine > 0.994
 
 
 def test_what_a_killed_installation_left_is_cleared(ready: Path, target: ModelFolder) -> None:
@@ -168,23 +132,18 @@ def test_every_source_s_reason_is_told_with_the_way_out(target: ModelFolder, tmp
     assert "loci model install --from DIR" in caught.value.hint
 
 
-def test_a_ready_graph_is_accepted_when_its_vectors_match(ready: Path, target: ModelFolder) -> None:
-    report = install_model(target, [FolderSource(ready)], precision="8-bit")
+def test_a_graph_with_other_vectors_is_refused(
+    ready: Path, target: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build_other_graph(weights: Path, target: Path, *, precision: Precision) -> None:
+        build_graph(weights, target, precision=precision)
+        model = onnx.load(str(target))
+        [words] = [entry for entry in model.graph.initializer if entry.name == "words"]
+        table = onnx.numpy_helper.to_array(words)
+        words.CopyFrom(onnx.numpy_helper.from_array(np.roll(table, 1, axis=0), "words"))
+        target.write_bytes(model.SerializeToString())
 
-    assert report.precision == "as found"
-    assert verify_model(target).lowest_cosine > 0.994
-
-
-def test_a_ready_graph_that_gives_hidden_states_is_pooled_outside(ready: Path, target: ModelFolder) -> None:
-    edit_graph(ready / "onnx" / "model.onnx", "hidden states")
-
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-
-    assert verify_model(target).lowest_cosine > 0.994
-
-
-def test_a_ready_graph_with_other_weights_is_refused(ready: Path, target: ModelFolder) -> None:
-    edit_graph(ready / "onnx" / "model.onnx", "weights")
+    monkeypatch.setattr(install, "build_graph", build_other_graph)
 
     with pytest.raises(ModelInstallFailed, match="differ from the reference: cosine"):
         install_model(target, [FolderSource(ready)], precision="8-bit")
@@ -192,8 +151,11 @@ def test_a_ready_graph_with_other_weights_is_refused(ready: Path, target: ModelF
     assert left(target) == []
 
 
-def test_a_ready_graph_cut_off_is_refused(ready: Path, target: ModelFolder) -> None:
-    os.truncate(ready / "onnx" / "model.onnx", 40_000_000)
+def test_a_graph_cut_off_is_refused(
+    ready: Path, installed: ModelFolder, target: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = installed.graph.read_bytes()[:20_000_000]
+    monkeypatch.setattr(install, "build_graph", lambda _, target, *, precision: target.write_bytes(half))
 
     with pytest.raises(ModelInstallFailed, match=r"model\.onnx is rejected"):
         install_model(target, [FolderSource(ready)], precision="8-bit")
@@ -202,12 +164,11 @@ def test_a_ready_graph_cut_off_is_refused(ready: Path, target: ModelFolder) -> N
 
 
 @pytest.fixture
-def changed(ready: Path, target: ModelFolder) -> ModelFolder:
+def changed(sound: ModelFolder) -> ModelFolder:
     """An installed model whose tokenizer was edited afterwards."""
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    text = target.tokenizer.read_text(encoding="utf-8")
-    target.tokenizer.write_text(text.replace("harbour", "harbxur"), encoding="utf-8")
-    return target
+    text = sound.tokenizer.read_text(encoding="utf-8")
+    sound.tokenizer.write_text(text.replace("harbour", "harbxur"), encoding="utf-8")
+    return sound
 
 
 def test_verify_finds_a_changed_file(changed: ModelFolder) -> None:
@@ -222,10 +183,9 @@ def test_verify_of_nothing_says_what_to_run(target: ModelFolder) -> None:
         verify_model(target)
 
 
-def test_a_model_of_another_recipe_is_not_loaded(ready: Path, target: ModelFolder) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    manifest = json.loads(target.manifest.read_text())
-    target.manifest.write_text(json.dumps(manifest | {"model_id": "other@1/512/cls/r1"}))
+def test_a_model_of_another_recipe_is_not_loaded(sound: ModelFolder) -> None:
+    manifest = json.loads(sound.manifest.read_text())
+    sound.manifest.write_text(json.dumps(manifest | {"model_id": "other@1/512/cls/r1"}))
 
     with pytest.raises(ValueError, match=r"The model is other@1/512/cls/r1"):
-        load_encoder(target)
+        load_encoder(sound)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import override_settings
-
-from memories.embedding.loader import ModelFolder
 
 
 def run(*arguments: str) -> str:
@@ -25,15 +22,6 @@ def run_json(*arguments: str) -> dict[str, Any]:
     answer = json.loads(run(*arguments, "--json"))
     assert isinstance(answer, dict)
     return answer
-
-
-@pytest.fixture
-def ready(installed: ModelFolder, tmp_path: Path) -> Path:
-    folder = tmp_path / "ready"
-    folder.mkdir()
-    for path in (installed.tokenizer, installed.graph):
-        shutil.copyfile(path, folder / path.name)
-    return folder
 
 
 def test_status_of_nothing_says_what_to_run(tmp_path: Path) -> None:

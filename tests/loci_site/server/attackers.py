@@ -1,6 +1,6 @@
 """Clients that store texts of punctuation marks, in a process of their own so that they do not slow the asker.
 
-`python -m bench.proof.hostile.attack PORT SECONDS CLIENTS [QUESTION]`; the token comes on stdin, what was answered goes to
+`python -m tests.loci_site.server.attackers PORT SECONDS CLIENTS [QUESTION]`; the token comes on stdin, what was answered goes to
 stdout as JSON. SECONDS 0: one store each. With a question they recall it from the group "flood" instead.
 """
 
@@ -37,7 +37,9 @@ def main(port: int, secret: str, seconds: float, clients: int, question: str = "
     if faults := together([one] * clients):
         raise SystemExit(faults[0])
     statuses = Counter(str(answer.status) for answer in answers)
-    print(json.dumps({"statuses": statuses, "longest_s": max(answer.seconds for answer in answers)}))
+    sys.stdout.write(
+        json.dumps({"statuses": statuses, "longest_s": max(answer.seconds for answer in answers)})
+    )
 
 
 def marks() -> str:

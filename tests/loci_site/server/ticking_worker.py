@@ -1,6 +1,6 @@
 """A real worker that does nothing but tick, and the process that keeps it running as `up` does.
 
-`python -m bench.proof.celery.worker` starts the worker, `… keep` the supervisor over it. What happens is written to the
+`python -m tests.loci_site.server.ticking_worker` starts the worker, `… keep` the supervisor over it. What happens is written to the
 file that TICKS names, one JSON object a line, with one write each.
 """
 
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import django
-from celery.signals import task_prerun, worker_ready
 
 from loci_site.server.supervisor import ServerPart, Supervisor
 
@@ -26,9 +25,9 @@ TICK = timedelta(seconds=1)
 HELD = timedelta(seconds=4)  # a killed worker's lock is free after this
 
 
-def note(what: str, **more: Any) -> None:
+def note(what: str) -> None:
     """Add a line to the file; lines of several processes never mix."""
-    line = json.dumps({"what": what, "at": time.time(), "pid": os.getpid(), **more}) + "\n"
+    line = json.dumps({"what": what, "at": time.time(), "pid": os.getpid()}) + "\n"
     file = os.open(Path(os.environ[TICKS]), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(file, line.encode())
@@ -40,7 +39,7 @@ def work() -> None:
     """Run the worker that `up` runs, with one quick job instead of Loci's own."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     django.setup()
-    from maintenance import jobs, schedule  # noqa: PLC0415 - Django must be set up first
+    from maintenance import jobs, schedule
 
     jobs.LONGEST_TICK = TICK
     schedule.JOBS = (
@@ -51,12 +50,11 @@ def work() -> None:
         jobs.Job(JOB, every=EVERY, work=tick, held=HELD),
         jobs.Job(jobs.HEARTBEAT, every=EVERY, work=lambda actor: note("beat"), held=HELD),
     )
-    from loci_site.worker import process as worker  # noqa: PLC0415 - it takes the jobs as they are now
+    from loci_site.worker import __main__ as worker
+    from loci_site.worker import jobs as _  # noqa: F401 - it takes the jobs as they are now
 
-    # Celery keeps weak references, so these must have names.
-    task_prerun.connect(note_message)
-    worker_ready.connect(note_ready)
-    worker.main(sys.argv[1:])
+    note("ready")
+    worker.main(["jobs", *sys.argv[1:]])
 
 
 def tick(actor: Any) -> None:
@@ -72,19 +70,9 @@ def wait_for_ever(actor: Any) -> None:
     time.sleep(3600)
 
 
-def note_message(task_id: str, **_: Any) -> None:
-    """A message was taken that had not expired."""
-    note("message", id=task_id)
-
-
-def note_ready(**_: Any) -> None:
-    """The worker is connected to its broker."""
-    note("ready")
-
-
 def keep() -> None:
     """Keep the worker running until a signal comes."""
-    command = [sys.executable, "-m", "bench.proof.celery.worker", "--parent", str(os.getpid())]
+    command = [sys.executable, "-m", "tests.loci_site.server.ticking_worker", "--parent", str(os.getpid())]
     supervisor = Supervisor(
         [ServerPart("worker", command)], env=os.environ, is_ready=lambda: True, on_ready=lambda: None
     )

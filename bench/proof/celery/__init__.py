@@ -1,1 +1,0 @@
-"""The schedule on both brokers while processes are killed."""

@@ -1,1 +1,0 @@
-"""Proof: nobody stops another, and a full disk, broken files and forged backups do no harm."""
