@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
-CopyProgress = Callable[[int, int], object]  # done, total
+CopyProgress = Callable[[int, int], None]  # done, total
 
 
 class Snapshot(Protocol):

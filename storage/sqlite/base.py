@@ -206,7 +206,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         """A new cursor; SQLite ignores the name."""
         return self.connection.cursor(factory=Cursor)
 
-    def copy_to(self, target: Path, *, progress: Callable[[int, int], object] | None = None) -> None:
+    def copy_to(self, target: Path, *, progress: Callable[[int, int], None] | None = None) -> None:
         """Copy the file as this connection sees it with SQLite's online backup; no other connection is blocked.
 
         Within a read transaction the copy is that transaction's snapshot; without one it restarts whenever another
