@@ -1,6 +1,6 @@
 """The format of an export: its tables, their columns, and how a row is written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,8 @@ class RecordKind:
     """One table of an export. `references` are foreign keys, written as their target's portable name.
 
     `moving` columns change through use: a stored row and a line that differ only in them count as the same. `older` are
-    the values of columns that an older export does not have.
+    the values of columns that an older export does not have. `natural` columns find a row that has another id here. `texts` pass the guard at an import; a thread is named by what
+    is in it, so its name is masked there in the same way.
     """
 
     name: str
@@ -33,6 +34,8 @@ class RecordKind:
     references: tuple[str, ...] = ()
     moving: frozenset[str] = field(default_factory=frozenset)
     older: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    natural: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 GROUP = RecordKind(
@@ -44,6 +47,8 @@ GROUP = RecordKind(
     ),
     moving=frozenset({"updated_at"}),
     older={"default_scope": "", "captures": "review", "guard": ""},
+    natural=("slug",),
+    texts=("title", "instructions", "created_by"),
 )  # fmt: skip
 THREAD = RecordKind(
     "thread",
@@ -52,6 +57,8 @@ THREAD = RecordKind(
     ("group",),
     moving=frozenset({"title", "url", "tags", "active_at", "deleted_at"}),
     older={"title": "", "url": "", "platform": "", "tags": [], "active_at": None, "deleted_at": None},
+    natural=("group", "name"),
+    texts=("name", "title", "url", "platform", "tags"),
 )
 MEMORY = RecordKind(
     "memory",
@@ -62,6 +69,8 @@ MEMORY = RecordKind(
         {"access_count", "last_accessed", "decayed_at", "updated_at", "superseded_by", "token", "author"}
     ),
     older=OLDER_VALUES,
+    # The content is looked at by itself.
+    texts=("tags", "metadata", "source", "source_ref", "thread", "client", "author_name", "anchor_commit"),
 )
 LINK = RecordKind(
     "link",
@@ -71,6 +80,7 @@ LINK = RecordKind(
         "settled_by",
     ),
     ("source", "target"),
+    texts=("reason", "evidence", "author_name", "settled_by"),
 )  # fmt: skip
 DOUBT = RecordKind(
     "doubt",
@@ -78,6 +88,7 @@ DOUBT = RecordKind(
     ("id", "author_name", "token", "reason", "at", "status", "settled_by", "settled_at", "how"),
     ("memory", "author"),
     moving=frozenset({"status", "settled_by", "settled_at", "how", "author"}),
+    texts=("reason", "author_name", "settled_by"),
 )
 RELATION = RecordKind(
     "relation",
@@ -88,14 +99,23 @@ RELATION = RecordKind(
     ),
     ("group", "subject", "object", "token", "author"),
     moving=frozenset({"updated_at", "token", "author"}),
+    texts=("predicate", "metadata", "author_name"),
 )  # fmt: skip
-ALIAS = RecordKind("alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"))
+ALIAS = RecordKind(
+    "alias",
+    EntityAlias,
+    ("name", "fold", "created_at", "run"),
+    ("group", "memory"),
+    natural=("memory", "fold"),
+    texts=("name", "fold"),
+)
 CHECKPOINT = RecordKind(
     "checkpoint",
     Checkpoint,
     ("id", "state", "created_at", "author_name"),
     ("group", "thread", "token", "author"),
     moving=frozenset({"token", "author"}),
+    texts=("state", "thread", "author_name"),
 )
 TOMBSTONE = RecordKind(
     "tombstone",
@@ -106,6 +126,7 @@ TOMBSTONE = RecordKind(
     ),
     ("group",),
     older={"dress": "", "spelling": "", "scope": "group"},
+    texts=("reason", "author_name", "lifted_by"),
 )  # fmt: skip
 LOG = RecordKind(
     "log",
@@ -125,10 +146,12 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def record_of(kind: RecordKind, row: Model) -> dict[str, Any]:
-    """A row as JSON values: its columns, then its references by portable name, None for an empty one."""
-    values = {name: as_json(getattr(row, name)) for name in kind.fields}
-    return values | {name: _portable_name(getattr(row, name)) for name in kind.references}
+def record_of(kind: RecordKind, row: Model, names: Iterable[str] = ()) -> dict[str, Any]:
+    """A row, or these columns of it, as JSON values: references by portable name, None for an empty one."""
+    return {
+        name: _portable_name(getattr(row, name)) if name in kind.references else as_json(getattr(row, name))
+        for name in names or (*kind.fields, *kind.references)
+    }
 
 
 def _portable_name(target: Model | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Markdown cut at its headings: one section is one memory."""
+"""Markdown cut at its headings: one section is one memory. Headings as parts of references and file names."""
 
 import re
 from collections import Counter
@@ -8,10 +8,9 @@ from typing import Final
 
 from django.conf import settings
 
-from sources.slug import slug_of
-
 _HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
+_SLUG: Final = re.compile(r"[^\w]+")
 _BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)+")
 
 
@@ -77,3 +76,8 @@ def with_headings(title: str, section: NoteSection) -> str:
 def place_of(title: str, path: tuple[str, ...]) -> str:
     """A section's place in words: "Title › Heading"; a first heading that is the title is named once."""
     return " › ".join(filter(None, (title, *(path[1:] if path[:1] == (title,) else path))))
+
+
+def slug_of(text: str) -> str:
+    """A heading as part of a reference: lower case, words joined by hyphens."""
+    return _SLUG.sub("-", text.lower()).strip("-")

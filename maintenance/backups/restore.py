@@ -117,8 +117,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
         with explain_database_errors(archive), copies().use(folder / copies().part):
-            check_integrity(archive)
-            check_origin(archive, manifest)
+            check_database(archive, manifest)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = present_state()
@@ -166,8 +165,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_p
         unpack(archive, folder)
         copy = folder / copies().part
         with explain_database_errors(archive), copies().use(copy):
-            check_integrity(archive)
-            check_origin(archive, manifest)
+            check_database(archive, manifest)
             migrated = migrate_copy()
             if memories_by_group() != manifest.groups:
                 raise not_as_described(archive, "other memories")
@@ -242,14 +240,10 @@ def check_archive(actor: Actor, archive: Path) -> BackupManifest:
     return manifest
 
 
-def check_integrity(archive: Path) -> None:
-    """Raise InvalidInput if the opened database of this backup is damaged."""
+def check_database(archive: Path, manifest: BackupManifest) -> None:
+    """Raise InvalidInput if the opened database of this backup is damaged, or not the one that its manifest describes."""
     if faults := copies().faults(is_quick=False):
         raise unusable(f"The database in {archive.name} is damaged: {'; '.join(faults)}.")
-
-
-def check_origin(archive: Path, manifest: BackupManifest) -> None:
-    """Raise InvalidInput if the opened database was not written by Loci as its manifest says."""
     if applied_migrations() != manifest.migrations:
         raise not_as_described(archive, "other migrations")
     if foreign := copies().foreign_code():

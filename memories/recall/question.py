@@ -167,7 +167,7 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
         readable=readable_share(text),
         is_english=is_english(text),
         subject_words=frozenset(content_words(subject)),
-        identifiers=identifiers_in(text) if tuning.by_identifier else (),
+        identifiers=identifiers_in(text),
     )
 
 

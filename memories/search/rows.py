@@ -1,6 +1,6 @@
 """What a search returns, and the rows that it reads: a Visibility as SQL, and the ranking fields of rows inside it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -107,19 +107,19 @@ _INDEXED = frozenset(
 
 
 class RowReader:
-    """Reads rows for one query and reads no key twice."""
+    """Reads the rows inside a Visibility for one query, and no key twice."""
 
-    def __init__(self, read: Callable[[Iterable[int]], dict[int, RankingFields]]) -> None:
-        self._read = read
+    def __init__(self, visibility: Visibility) -> None:
+        self._visibility = visibility
         self._requested: set[int] = set()
         self._rows: dict[int, RankingFields] = {}
 
     def __call__(self, keys: Iterable[int]) -> dict[int, RankingFields]:
-        """Existing rows by key."""
+        """Visible rows by key."""
         wanted = [*keys]
         if new := set(wanted) - self._requested:
             self._requested |= new
-            self._rows |= self._read(new)
+            self._rows |= read_visible(new, self._visibility)
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 

@@ -25,6 +25,7 @@ from memories.models import Memory, Proposal
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.types import State
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
+from storage.bulk import batches
 
 STALE: Final = "stale-evidence"
 WHY: Final = "the file that proves it has changed"
@@ -84,11 +85,8 @@ def adopt_sources(artifacts: Sequence[Artifact]) -> None:
         return
     rows = Chunk.objects.filter(artifact__in=artifacts).exclude(state=ChunkState.RETIRED).defer("embedding")
     chunks = {chunk.locator: chunk for chunk in rows}
-    locators = list(chunks)
-    for at in range(0, len(locators), 500):
-        named = Memory.objects.filter(
-            group=artifacts[0].group_id, state=State.LIVE, source__in=locators[at : at + 500]
-        )
+    for locators in batches(chunks):
+        named = Memory.objects.filter(group=artifacts[0].group_id, state=State.LIVE, source__in=locators)
         for memory in named.only("key", "root", "source", "author_name"):
             ChunkProof.objects.get_or_create(
                 memory_id=memory.root_key, locator=memory.source,

@@ -23,6 +23,7 @@ from sources.artifacts.guarding import for_files
 from sources.artifacts.proofs import adopt_sources, find_chunk, mark_stale
 from sources.artifacts.writing import count_chunks, retire_artifacts
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
+from storage.bulk import batches
 
 RETIRED_KEPT: Final = timedelta(days=30)  # then the texts of retired chunks are deleted
 BATCH_ROWS: Final = 500
@@ -30,15 +31,14 @@ BATCH_ROWS: Final = 500
 
 def delete_retired() -> int:
     """Delete chunks retired a month ago, and files without chunks; returns the number of chunks."""
-    before = timezone.now() - RETIRED_KEPT
-    keys = list(
-        Chunk.objects.filter(state=ChunkState.RETIRED, retired_at__lt=before).values_list("key", flat=True)
-    )
-    for at in range(0, len(keys), BATCH_ROWS):
-        Chunk.objects.filter(key__in=keys[at : at + BATCH_ROWS]).delete()
+    before, count = timezone.now() - RETIRED_KEPT, 0
+    old = Chunk.objects.filter(state=ChunkState.RETIRED, retired_at__lt=before)
+    for keys in batches(old.values_list("key", flat=True)):
+        Chunk.objects.filter(key__in=keys).delete()
+        count += len(keys)
     empty = Artifact.objects.annotate(rows=Count("chunks")).filter(rows=0, state=ArtifactState.RETIRED)
     empty.filter(retired_at__lt=before).delete()
-    return len(keys)
+    return count
 
 
 def scan_chunks(actor: Actor, dry_run: bool) -> Counter[str]:

@@ -17,6 +17,7 @@ from sources.artifacts.chunking import FileChunk
 from sources.artifacts.guarding import GuardedFile
 from sources.artifacts.proofs import mark_stale
 from sources.models import SHA_DIGITS, Artifact, ArtifactState, Chunk, ChunkState, FileKind
+from storage.bulk import batches
 
 MAX_FORMS_CHARS: Final = 4000
 MOVED: Final = ("start_line", "end_line", "locator", "heading")
@@ -122,8 +123,7 @@ def _move_chunks(moved: Sequence[Chunk]) -> None:
 def _retire_chunks(rows: Sequence[Chunk], now: datetime) -> int:
     """Take chunks out of every search, and report the memories that they proved."""
     keys = [row.key for row in rows]
-    for at in range(0, len(keys), 500):
-        part = keys[at : at + 500]
+    for part in batches(keys):
         Chunk.objects.filter(key__in=part).update(state=ChunkState.RETIRED, retired_at=now)
         mark_stale(part, now)
     return len(keys)

@@ -44,18 +44,15 @@ def export_lines(
     for group in groups:
         line = _row_line(GROUP, group)
         yield sealed(line) if group.guard else line
-    yield from _row_lines(THREAD, Thread.objects.filter(group__in=keys), "group")
+    yield from _row_lines(THREAD, Thread.objects.filter(group__in=keys))
     yield from _memory_lines(visible, vectors=vectors)
-    links = Link.objects.filter(source__in=visible, target__in=visible)
-    yield from _row_lines(LINK, links, "source", "target")
-    yield from _row_lines(DOUBT, Doubt.objects.filter(memory__in=visible), "memory", "author")
+    yield from _row_lines(LINK, Link.objects.filter(source__in=visible, target__in=visible))
+    yield from _row_lines(DOUBT, Doubt.objects.filter(memory__in=visible))
     relations = Relation.objects.filter(Q(subject__in=visible) & Q(object__in=visible), group__in=keys)
     yield from _relation_lines(relations)
-    aliases = EntityAlias.objects.filter(memory__in=visible, group__in=keys)
-    yield from _row_lines(ALIAS, aliases, "group", "memory")
-    checkpoints = Checkpoint.objects.filter(group__in=keys)
-    yield from _row_lines(CHECKPOINT, checkpoints, "group", "thread", "token", "author")
-    yield from _row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys), "group")
+    yield from _row_lines(ALIAS, EntityAlias.objects.filter(memory__in=visible, group__in=keys))
+    yield from _row_lines(CHECKPOINT, Checkpoint.objects.filter(group__in=keys))
+    yield from _row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys))
     if log:
         yield from _log_lines(origin)
 
@@ -78,8 +75,8 @@ def _row_line(kind: RecordKind, row: Model) -> dict[str, Any]:
     return {"kind": kind.name, "row": record_of(kind, row)}
 
 
-def _row_lines(kind: RecordKind, rows: "QuerySet[Any]", *references: str) -> Iterator[dict[str, Any]]:
-    for row in rows.select_related(*references).order_by("key").iterator(chunk_size=CHUNK_ROWS):
+def _row_lines(kind: RecordKind, rows: "QuerySet[Any]") -> Iterator[dict[str, Any]]:
+    for row in rows.select_related(*kind.references).order_by("key").iterator(chunk_size=CHUNK_ROWS):
         yield _row_line(kind, row)
 
 

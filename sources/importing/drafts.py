@@ -290,19 +290,27 @@ def record_importer(
     description: str,
     *,
     endings: tuple[str, ...] = (),
-    recognises: Callable[[Path], Recognition],
+    recognises: Callable[[Path], Recognition | bool],
     read: ReadRecords,
     waiting: Waiting = Waiting.LIVE,
     source: Callable[[Path], str] | str = "",
     has_lines: bool = False,
 ) -> Importer:
-    """The table's entry of a format of texts. `source` names the source of its texts; by default it is the format's name."""
+    """The table's entry of a format of texts. `source` names the source of its texts; by default it is the format's name.
+
+    `recognises` may say True for CERTAIN.
+    """
     named = source or name
+
+    def sureness(path: Path) -> Recognition:
+        found = recognises(path)
+        return found if isinstance(found, Recognition) else Recognition.CERTAIN if found else Recognition.NO
+
     return Importer(
         name=name,
         description=description,
         endings=endings,
-        recognises=recognises,
+        recognises=sureness,
         run=partial(import_records, read=read, waiting=waiting, unit="line" if has_lines else "record"),
         source=named if callable(named) else lambda path: named,
         has_lines=has_lines,

@@ -1,7 +1,7 @@
 """Rows of this store that an export's lines name: those that a line is about, and those that it refers to."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -9,11 +9,11 @@ from django.db.models import Model, Q
 
 from access.models import ApiToken, Group
 from memories.models import Link, Memory, Thread
-from relations.models import EntityAlias
-from sources.format import ALIAS, RecordKind
+from sources.format import RecordKind, record_of
 
 MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root", "superseded_by"})
 
+_BY: Final = {"group": "group__slug", "memory": "memory__id"}  # how a natural column is looked for
 OTHER_GROUP = "its {column} names a memory of another group"
 
 
@@ -95,47 +95,25 @@ def is_id(text: Any) -> bool:
         return False
 
 
-def id_name(kind: RecordKind, record: dict[str, Any]) -> str:
-    """A record's key by its id; empty for an alias, which has none."""
-    return "" if kind is ALIAS else f"id:{record.get('id')}"
+def names_of(kind: RecordKind, record: Mapping[str, Any]) -> list[str]:
+    """The names by which a record finds its stored row: its id, then its natural key."""
+    names = [f"id {record.get('id')}"] if "id" in kind.fields else []
+    if kind.natural:
+        names.append("/".join(str(record.get(column)) for column in kind.natural))
+    return names
 
 
-def natural_name(kind: RecordKind, record: dict[str, Any]) -> str:
-    """A record's key by its natural name; empty if its kind has none."""
-    match kind.name:
-        case "group":
-            return f"slug:{record.get('slug')}"
-        case "thread":
-            return f"thread:{record.get('group')}/{record.get('name')}"
-        case "alias":
-            return f"alias:{record.get('memory')}/{record.get('fold')}"
-    return ""
+def stored_rows(kind: RecordKind, records: Sequence[Mapping[str, Any]]) -> dict[str, Model]:
+    """Stored rows of the records, by each of their names."""
+    columns = ["id", *kind.natural] if "id" in kind.fields else [*kind.natural]
+    wanted = Q(id__in=_values_of(records, "id")) if "id" in columns else Q()
+    if kind.natural:
+        wanted |= Q(**{f"{_BY.get(name, name)}__in": _values_of(records, name) for name in kind.natural})
+    rows = kind.model._default_manager.filter(wanted).select_related(*kind.references)
+    return {name: row for row in rows for name in names_of(kind, record_of(kind, row, columns))}
 
 
-def stored_rows(kind: RecordKind, records: list[dict[str, Any]]) -> dict[str, Model]:
-    """Stored rows of the records, by id and by natural name."""
-    ids = [str(id_) for record in records if is_id(id_ := record.get("id"))]
-    wanted = Q(id__in=ids)
-    match kind.name:
-        case "alias":
-            wanted = Q(memory__id__in=[id_ for record in records if is_id(id_ := record.get("memory"))])
-        case "group":
-            wanted |= Q(slug__in=_texts(records, "slug"))
-        case "thread":
-            wanted |= Q(group__slug__in=_texts(records, "group"), name__in=_texts(records, "name"))
-    found: dict[str, Model] = {}
-    for row in kind.model._default_manager.filter(wanted).select_related(*kind.references):
-        found[f"id:{getattr(row, 'id', '')}"] = row
-        if isinstance(row, Group):
-            found[f"slug:{row.slug}"] = row
-        elif isinstance(row, Thread):
-            found[f"thread:{row.group.slug}/{row.name}"] = row
-        elif isinstance(row, EntityAlias):
-            found[f"alias:{row.memory.id}/{row.fold}"] = row
-    return found
-
-
-def _texts(records: list[dict[str, Any]], name: str) -> set[str]:
+def _values_of(records: Sequence[Mapping[str, Any]], column: str) -> set[str]:
+    texts = {value for record in records if isinstance(value := record.get(column), str)}
     # No stored text has a NUL, and PostgreSQL refuses even to look for one.
-    texts = (value for record in records if isinstance(value := record.get(name), str))
-    return {text for text in texts if "\x00" not in text}
+    return {text for text in texts if (is_id(text) if column in ("id", "memory") else "\x00" not in text)}

@@ -12,7 +12,7 @@ from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace
 from sources.exporting.atomic_file import replace_file
 from sources.models import WatchedFile, WatchedSection
 from sources.rooms.daily import CONTEXT, FOLDER, STANDING, take_out
-from sources.watching.disk import read_plain
+from sources.watching.disk import open_plain
 from sources.watching.folders import rooms_folder
 
 WATCHED_PLACES: Final = (
@@ -97,7 +97,8 @@ def _found_in(texts: tuple[str, ...]) -> Iterator[Path]:
     for row in rows.iterator(chunk_size=500):
         path = Path(row.folder.path) / row.path
         try:
-            text = read_plain(path).decode("utf-8")
+            with open_plain(path) as file:
+                text = file.read().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         if whole.find(text) or any(path.stem in head and each.find(text) for head, each in bare.items()):

@@ -19,11 +19,11 @@ from memories.models import Memory
 from memories.types import WITHDRAWN_TRUSTS, Trust
 from sources.exporting.atomic_file import replace_bytes, replace_file
 from sources.watching.folders import SOURCE
+from storage.bulk import batches
 
 CONTEXT, STANDING = "context.md", "CLAUDE.md"  # of the room itself
 FOLDER, LAST = "daily", ".last"
 TEXT_CHARS: Final = 200
-ROWS_AT_ONCE: Final = 500
 _ID: Final = re.compile(r"<!-- ([0-9a-f-]{36}) -->")
 
 
@@ -37,14 +37,9 @@ def write_daily(room: Path, group: Group) -> int:
     if last is None or last > end:
         _note_last(folder, end)
         return 0
-    stored = list(
-        rows.filter(seq__gt=last, operation=Operation.STORE)
-        .order_by("seq")
-        .values_list("memory_id", flat=True)
-    )
+    stored = rows.filter(seq__gt=last, operation=Operation.STORE).exclude(memory_id=None).order_by("seq")
     written = 0
-    for at in range(0, len(stored), ROWS_AT_ONCE):
-        ids = [id_ for id_ in stored[at : at + ROWS_AT_ONCE] if id_ is not None]
+    for ids in batches(stored.values_list("memory_id", flat=True)):
         found = (
             Memory.objects.filter(id__in=ids)
             .exclude(source__startswith=SOURCE)

@@ -13,8 +13,8 @@ from memories.sessions.conversations import CONVERSATION
 from sources.exporting.atomic_file import replace_file
 from sources.importing.formats.notes.front_matter import FENCE, quote
 from sources.importing.formats.notes.locus import ID, title_of, without_title
+from sources.sections import slug_of
 from sources.sharing.shared_rows import SharedRows, author_of
-from sources.slug import slug_of
 
 SLUG_CHARS: Final = 48
 OWN_SOURCES: Final = ("locus", "markdown:")

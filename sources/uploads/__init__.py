@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -26,7 +26,6 @@ from access.tokens import actor_for_user
 from sources.importing import choose_importer
 from sources.importing.importer import Importer, LineRules
 from sources.importing.lines import count_lines
-from sources.importing.reports import ImportReport
 from sources.importing.undo import undo_import
 from sources.models import Upload, UploadState
 from sources.uploads.files import file_of, open_file, remove_file, write_file
@@ -192,58 +191,54 @@ def process_waiting(actor: Actor) -> str | None:
 
 
 def process_upload(upload: Upload) -> bool:
-    """Check or import a file and store the result; False if another process works on it."""
+    """Check or import a file, or take its import back, and store the result; False if another process works on it."""
     mine = _waiting_uploads().filter(pk=upload.pk, state=upload.state)
     if mine.update(working_at=timezone.now(), lines_done=0) != 1:
         return False
-    is_trial, report = upload.state == UploadState.CHECK, None
     try:
-        if upload.state == UploadState.UNDO:
-            _undo_upload(upload)
-        else:
-            report = _import_upload(upload, dry_run=is_trial)
-            if is_trial:
-                mask_file(file_of(upload), database_key())
+        columns = _undo_upload(upload) if upload.state == UploadState.UNDO else _import_upload(upload)
     except LociError as refusal:
-        _fail_upload(upload, error=str(refusal))
+        columns = _failed(upload, str(refusal))
     except Exception:
         reference = secrets.token_hex(4)
         log.exception("The import of upload %s failed, reference %s", upload.id, reference)
-        error = f"An internal error occurred. The operator finds it in the log as {reference}."
-        _fail_upload(upload, error=error)
-    else:
-        if report is not None:
-            _finish_upload(upload, UploadState.CHECKED if is_trial else UploadState.DONE, report=report)
+        columns = _failed(
+            upload, f"An internal error occurred. The operator finds it in the log as {reference}."
+        )
+    is_over = columns["state"] != UploadState.CHECKED
+    Upload.objects.filter(pk=upload.pk, state=upload.state).update(
+        **columns, working_at=None, finished_at=timezone.now() if is_over else None
+    )
+    if is_over:
+        remove_file(upload)
     return True
 
 
-def _fail_upload(upload: Upload, *, error: str) -> None:
-    """Store why a step failed. After a failed undo the file is imported still, and can be undone again."""
-    if upload.state != UploadState.UNDO:
-        _finish_upload(upload, UploadState.FAILED, error=error)
-        return
-    rows = Upload.objects.filter(pk=upload.pk)
-    rows.update(state=UploadState.DONE, error=error, working_at=None, finished_at=timezone.now())
+# Of a file whose import has brought nothing.
+_NOTHING: Final[dict[str, Any]] = {
+    "report": [], "faults": [], "fault_count": 0, "left_out": [], "sample": [], "run": None, "error": "",
+}  # fmt: skip
 
 
-def _undo_upload(upload: Upload) -> None:
-    """Take an import back with its sender's present rights, and store what was taken back and what stays."""
-    rows = Upload.objects.filter(pk=upload.pk)
+def _failed(upload: Upload, why: str) -> dict[str, Any]:
+    """The columns after a failed step. After a failed undo the file is imported still, and can be undone again."""
+    if upload.state == UploadState.UNDO:
+        return {"state": UploadState.DONE, "error": why}
+    return {**_NOTHING, "state": UploadState.FAILED, "lines_done": F("line_count"), "error": why}
+
+
+def _undo_upload(upload: Upload) -> dict[str, Any]:
+    """Take an import back with its sender's present rights: the columns that say what was taken back and what stays."""
     result = undo_import(
-        _sender_actor(upload.user_id),
-        upload.run or "",
-        on_progress=lambda done: rows.update(lines_done=done, working_at=timezone.now()),
+        _sender_actor(upload.user_id), upload.run or "", on_progress=lambda done: _note_progress(upload, done)
     )
-    rows.update(
-        state=UploadState.UNDONE,
-        report=[["taken back", count] for count in [result.hidden + result.restored] if count],
-        left_out=[[each.why[:500], 1] for each in result.kept[:MAX_FAULTS]],
-        faults=[],
-        fault_count=0,
-        run=None,
-        working_at=None,
-        finished_at=timezone.now(),
-    )
+    count = result.hidden + result.restored
+    return {
+        **_NOTHING,
+        "state": UploadState.UNDONE,
+        "report": [["taken back", count]] if count else [],
+        "left_out": [[each.why[:500], 1] for each in result.kept[:MAX_FAULTS]],
+    }
 
 
 def delete_old_uploads() -> int:
@@ -260,22 +255,40 @@ def delete_old_uploads() -> int:
     return count + Upload.objects.filter(finished_at__lt=now - RECORDS_KEPT).delete()[0]
 
 
-def _import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
+def _import_upload(upload: Upload) -> dict[str, Any]:
+    """Import a file, or try to: the columns that say what was imported, or would be."""
     if not file_of(upload).exists():
         raise NotFound("The file no longer exists.", hint="Upload it again.")
-    rows = Upload.objects.filter(pk=upload.pk)
+    is_trial = upload.state == UploadState.CHECK
     with open_file(upload) as path:
         importer = choose_importer(path, upload.format)
         if not upload.recognised:
             _note_format(upload, importer)
         rules = LineRules(upload.source, upload.group, upload.type, upload.scope, waiting=upload.waiting)
-        return importer.run(
+        report = importer.run(
             _sender_actor(upload.user_id),
             path,
             rules,
-            on_progress=lambda line: rows.update(lines_done=line, working_at=timezone.now()),
-            dry_run=dry_run,
+            on_progress=lambda line: _note_progress(upload, line),
+            dry_run=is_trial,
         )
+    if is_trial:
+        mask_file(file_of(upload), database_key())
+    return {
+        "state": UploadState.CHECKED if is_trial else UploadState.DONE,
+        "report": report.counts(),
+        "faults": [[fault.line, fault.why[:500]] for fault in report.faults[:MAX_FAULTS]],
+        "fault_count": len(report.faults),
+        "left_out": [[why[:500], count] for why, count in report.skipped.items()],
+        "sample": list(report.sample) if is_trial else [],
+        "run": report.run or None,
+        "lines_done": F("line_count"),
+        "error": "",
+    }
+
+
+def _note_progress(upload: Upload, done: int) -> None:
+    Upload.objects.filter(pk=upload.pk).update(lines_done=done, working_at=timezone.now())
 
 
 def _note_format(upload: Upload, importer: Importer) -> None:
@@ -292,30 +305,6 @@ def _sender_actor(user_id: int) -> Actor:
     if not user.is_active:
         raise NotPermitted("The sender's account is deactivated.")
     return replace(actor_for_user(user, via=Via.ADMIN), client="import")
-
-
-def _finish_upload(
-    upload: Upload, state: UploadState, *, report: ImportReport | None = None, error: str = ""
-) -> None:
-    is_over = state != UploadState.CHECKED
-    faults = report.faults if report else ()
-    rows = Upload.objects.filter(pk=upload.pk, state=upload.state)
-    with transaction.atomic():
-        rows.update(
-            state=state,
-            report=report.counts() if report else [],
-            faults=[[fault.line, fault.why[:500]] for fault in faults[:MAX_FAULTS]],
-            fault_count=len(faults),
-            left_out=[[why[:500], count] for why, count in (report.skipped if report else {}).items()],
-            sample=list(report.sample) if report and not is_over else [],
-            run=report.run or None if report else None,
-            lines_done=F("line_count"),
-            error=error,
-            working_at=None,
-            finished_at=timezone.now() if is_over else None,
-        )
-    if is_over:
-        remove_file(upload)
 
 
 def _check_size(size: int) -> None:

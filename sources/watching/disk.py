@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import BinaryIO, Final
 
 from sources.importing.formats.notes.folders import NOTES
 from sources.importing.formats.notes.locus import ENDINGS as LOCUS_ENDINGS
@@ -114,23 +114,19 @@ def _signature_of(about: os.stat_result) -> str:
     return f"{about.st_ino}:{about.st_size}:{about.st_mtime_ns}:{about.st_ctime_ns}"
 
 
-def read_plain(path: Path) -> bytes:
-    """The bytes of a plain file. Raises OSError for anything else: a pipe would never end, a link may lead anywhere."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{path} is no plain file")
-        return file.read()
+def open_plain(path: Path) -> BinaryIO:
+    """A plain file, opened for reading. Raises OSError for anything else: a pipe would never end, a link may lead anywhere."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is no plain file")
+    return file
 
 
 def read_file(root: Path, seen: SeenFile) -> bytes | None:
     """The bytes of a file; None if it changed since it was seen."""
     try:
-        handle = os.open(root / seen.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        with os.fdopen(handle, "rb") as file:
+        with open_plain(root / seen.path) as file:
             raw = file.read(seen.size + 1)
             is_same = _signature_of(os.fstat(file.fileno())) == seen.signature
     except OSError:

@@ -1,9 +1,8 @@
 """From file to memory: new sections are stored, changed ones become versions, conflicts become proposals."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from uuid import UUID
 
 from access import audit
 from access.actor import Actor
@@ -24,6 +23,7 @@ from sources.models import WatchedFile, WatchedFolder, WatchedSection
 from sources.watching.folders import SOURCE
 from sources.watching.missing import confirm_again
 from sources.watching.note_text import NoteText, SectionText
+from storage.bulk import batches
 
 ROWS_AT_ONCE = 500
 
@@ -167,7 +167,8 @@ def store_new(actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, new: Se
     refs = _free_refs(folder, new)
     drafts = [_draft_for(folder, each, ref) for each, ref in zip(new, refs, strict=True)]
     result = store_many(actor, drafts)
-    memories = _by_id([id_ for id_ in result.ids if id_ is not None])
+    stored = batches(id_ for id_ in result.ids if id_ is not None)
+    memories = {row.id: row for ids in stored for row in Memory.objects.filter(id__in=ids)}
     holders = find_holders(folder, refs)
     refused = {refusal.index: refusal.why for refusal in result.refused}
     made = []
@@ -197,16 +198,11 @@ def store_new(actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, new: Se
 
 
 def propose_instruction_files(
-    actor: Actor,
-    folder: WatchedFolder,
-    outcome: ScanOutcome,
-    files: Iterable[WatchedFile],
-    notes: Mapping[int, NoteText],
+    actor: Actor, folder: WatchedFolder, outcome: ScanOutcome, texts: Iterable[tuple[WatchedFile, NoteText]]
 ) -> None:
     """Propose the instruction files among the files read for the group's instructions."""
-    for file in files:
-        note = notes.get(id(file))
-        text = instruction_text(note.text) if note is not None and is_instruction(file.path) else ""
+    for file, note in texts:
+        text = instruction_text(note.text) if is_instruction(file.path) else ""
         if not text:
             continue
         try:
@@ -245,16 +241,9 @@ def _free_refs(folder: WatchedFolder, new: Sequence[NewSection]) -> list[str]:
 def find_holders(folder: WatchedFolder, refs: Sequence[str]) -> dict[str, Memory]:
     """The memories with these source_refs, without merged ones."""
     found: dict[str, Memory] = {}
-    for at in range(0, len(refs), ROWS_AT_ONCE):
+    for some in batches(refs):
         rows = Memory.objects.filter(
-            group=folder.group, source=f"{SOURCE}{folder.name}", source_ref__in=refs[at : at + ROWS_AT_ONCE]
-        )
-        found |= {row.source_ref: row for row in rows.exclude(state=State.MERGED)}
-    return found
-
-
-def _by_id(ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    found: dict[UUID, Memory] = {}
-    for at in range(0, len(ids), ROWS_AT_ONCE):
-        found |= {row.id: row for row in Memory.objects.filter(id__in=ids[at : at + ROWS_AT_ONCE])}
+            group=folder.group, source=f"{SOURCE}{folder.name}", source_ref__in=some
+        ).exclude(state=State.MERGED)
+        found |= {row.source_ref: row for row in rows}
     return found

@@ -20,7 +20,7 @@ from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermit
 from access.groups import find_group
 from access.models import Group, Role
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
-from sources.slug import slug_of
+from sources.sections import slug_of
 from sources.watching.disk import MARKER, read_marker
 from storage.ids import new_id
 

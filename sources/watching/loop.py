@@ -31,57 +31,39 @@ STEP_MS: Final = 50
 PROCESS: Final = Actor(name="watching", via=Via.JOB, scopes=ALL_SCOPES, all_groups=True)
 
 
-class Listener:
-    """Listens to changes in a folder on its own thread; `is_working` is false where the file system reports none."""
+class FolderWatch:
+    """When a folder is due: soon after a change that its own thread hears, else at intervals."""
 
-    def __init__(self, path: str, on_change: Callable[[], None]) -> None:
-        self._path, self._on_change = path, on_change
-        self._stop = threading.Event()
-        self.is_working = True
-        self._thread = threading.Thread(target=self._run, name=f"loci-watch {path}", daemon=True)
-        self._thread.start()
+    def __init__(self, folder: WatchedFolder) -> None:
+        self.key, self.poll, self.due_at = folder.key, folder.poll, 0.0
+        self._path, self._stop = folder.path, threading.Event()
+        self._is_told = not folder.poll  # False too where the file system reports no changes
+        if self._is_told:
+            threading.Thread(target=self._listen, name=f"loci-watch {self._path}", daemon=True).start()
 
-    def _run(self) -> None:
+    def _listen(self) -> None:
         try:
             for changes in watch(
                 self._path, stop_event=self._stop, debounce=int(QUIET_S * 1000), step=STEP_MS, watch_filter=None,
                 rust_timeout=1000, yield_on_timeout=False, raise_interrupt=False, ignore_permission_denied=True,
             ):  # fmt: skip
                 if any(is_note(Path(path).name) or "." not in Path(path).name for _, path in changes):
-                    self._on_change()
+                    self.due_at = min(self.due_at, time.monotonic())
         except Exception as error:
             logger.warning(
                 "Changes in %s are not reported (%s); it is looked through regularly.", self._path, error
             )
-        self.is_working = False
-
-    def stop(self) -> None:
-        """Stop listening."""
-        self._stop.set()
-
-
-class FolderWatch:
-    """When a folder is due: soon after a change, else at intervals."""
-
-    def __init__(self, folder: WatchedFolder) -> None:
-        self.key, self.poll = folder.key, folder.poll
-        self.due_at = 0.0
-        self._listener = None if self.poll else Listener(folder.path, self._hear)
-
-    def _hear(self) -> None:
-        self.due_at = min(self.due_at, time.monotonic())
+        self._is_told = False
 
     def note(self, report: FolderReport) -> None:
         """Set the next due time after a scan."""
-        is_told = self._listener is not None and self._listener.is_working
         often = max(POLL_S, SHARE * report.seconds)
-        wait = QUIET_S if report.again else SCAN_S if is_told else often
+        wait = QUIET_S if report.again else SCAN_S if self._is_told else often
         self.due_at = time.monotonic() + wait
 
     def stop(self) -> None:
         """Listen no more."""
-        if self._listener is not None:
-            self._listener.stop()
+        self._stop.set()
 
 
 class WatchLoop:

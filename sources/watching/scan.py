@@ -157,9 +157,8 @@ def _without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
 
 @dataclass
 class ScanPlan:
-    """The decisions of a scan: texts and matches by file, and sections gone from existing files."""
+    """The decisions of a scan: matches, new sections, and sections gone from existing files."""
 
-    notes: dict[int, NoteText] = field(default_factory=dict)
     pairs: list[tuple[SectionText, WatchedSection]] = field(default_factory=list)
     new: list[NewSection] = field(default_factory=list)
     gone: list[WatchedSection] = field(default_factory=list)
@@ -183,10 +182,9 @@ def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderRepor
         if (again := take_pair(actor, outcome, section, row, heads.get(row.key))) is not None:
             plan.new.append(again)
     store_new(actor, folder, outcome, plan.new)
-    propose_instruction_files(actor, folder, outcome, [row for row, _ in look.read], plan.notes)
+    propose_instruction_files(actor, folder, outcome, texts)
     outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
-    _note_problems(outcome, [row for row, _ in look.read])
-    save_files(look)
+    _save_files(look, outcome)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
     return FolderReport(dict(+outcome.counts), again=look.again)
 
@@ -236,7 +234,6 @@ def _make_plan(
         plan.pairs += found.pairs
         plan.new += [NewSection(file, section) for section in found.new]
         plan.gone += found.gone
-        plan.notes[id(file)] = note
     plan.gone += [row for file in missing for row in rows.get(file.key, [])]
     by_body = defaultdict[str, list[WatchedSection]](list)
     have = {row.key for _, row in plan.pairs} | {row.key for row in plan.gone}
@@ -269,8 +266,10 @@ def _register_files(look: Look) -> None:
             row.sha, row.signature = sha, signature
 
 
-def save_files(look: Look) -> None:
-    """Save the rows of the files read, after everything is applied."""
+def _save_files(look: Look, outcome: ScanOutcome) -> None:
+    """Save the rows of the files read with their problems, after everything is applied."""
+    for row, _ in look.read:
+        row.problem = "; ".join(filter(None, [row.problem, *outcome.problems.get(row.key, [])]))[:2000]
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         row.gone_since = None
         row.save()
@@ -286,10 +285,3 @@ def _unsettled_files(folder: WatchedFolder) -> set[int]:
         for row in waiting
         if (head := heads.get(row.key)) and head.state == State.LIVE and head.content_hash != row.memory_hash
     }
-
-
-def _note_problems(outcome: ScanOutcome, files: list[WatchedFile]) -> None:
-    for file in files:
-        why = "; ".join(filter(None, [file.problem, *outcome.problems.get(file.key, [])]))
-        file.problem = why[:2000]
-        WatchedFile.objects.filter(pk=file.pk).update(problem=file.problem)

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from access.visibility import Visibility
 from memories.queries.visibility import placeholders
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import Hit, RankingFields, Vector, needs_rows, render, standing_condition
+from memories.search.rows import Hit, RowReader, Vector, needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 
@@ -64,7 +64,6 @@ def tend_large_rooms() -> None:
 
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
-Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
 
 _ASKED = "WITH asked AS MATERIALIZED (SELECT %s::halfvec(384) AS h)"
 _DISTANCE = "h <=> (SELECT asked.h FROM asked)"
@@ -135,7 +134,7 @@ class _NearQuery:
 
 
 def find_nearest(
-    vector: Vector, visibility: Visibility, visible: Visible, *, limit: int, scored: Collection[int] = ()
+    vector: Vector, visibility: Visibility, visible: RowReader, *, limit: int, scored: Collection[int] = ()
 ) -> tuple[list[Hit], dict[int, float]]:
     """The `limit` visible memories whose best piece is nearest, best first, and the cosines of `scored` by key."""
     query = _NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,14 +14,13 @@ from django.db import connection, transaction
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
 from memories.queries.visibility import is_as_of_now, placeholders
-from memories.search.base import SearchIndex, combine_hits, visible_rows
+from memories.search.base import SearchIndex, combine_hits
 from memories.search.in_memory.sync import (
     AnyTable,
     current_table,
     decode_vectors,
     read_progress,
     read_vectors,
-    switch_model,
 )
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
 from memories.search.keyword import (
@@ -40,7 +39,7 @@ from memories.search.rows import (
     AnyVector,
     Hit,
     HybridHits,
-    RankingFields,
+    RowReader,
     Vector,
     groups_sql,
     needs_rows,
@@ -48,12 +47,7 @@ from memories.search.rows import (
     resolve_vector,
     standing_condition,
 )
-from memories.search.schema import (
-    apply_index_schema,
-    fill_group_use,
-    fill_search_rows,
-    statements,
-)
+from memories.search.schema import statements
 from memories.types import State
 from storage.compiled_queries import fetch
 
@@ -167,12 +161,12 @@ class _HybridQuery:
     visibility: Visibility
     limit: int
     allowed: AllowedRows
-    visible: Callable[[Iterable[int]], dict[int, RankingFields]]
+    visible: RowReader
 
 
-def find_nearest(query: _HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+def find_nearest(query: _HybridQuery, vector: Vector) -> list[Hit]:
     """The memories whose best piece is nearest, best first."""
-    wanted = wanted or int(query.limit * SLACK)
+    wanted = int(query.limit * SLACK)
     return _take_visible(query, vector, _nearest_pieces(query, vector, wanted), wanted)
 
 
@@ -283,13 +277,18 @@ AND piece IN (
 _COMPARED = """
 SELECT memory_id, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
 """
+_FILL_VECTORS = """
+INSERT INTO memories_vec (piece, room, embedding, standing, until, type)
+SELECT p.key, row.room, vec_quantize_int8(p.embedding, 'unit'), row.standing, row.until, row.type
+FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
+WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')
+"""
 
 
 class SqliteEngine(SearchIndex):
     """SearchIndex on SQLite."""
 
     postings, names, vectors = _FTS_POSTINGS, "SELECT name FROM sqlite_master", "memories_vec"
-    switch_model = staticmethod(switch_model)
 
     def find(
         self,
@@ -365,7 +364,7 @@ class SqliteEngine(SearchIndex):
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
         parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
-        visible = visible_rows(visibility)
+        visible = RowReader(visibility)
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(2 * limit + FEW, _MAX_K)
         while True:
@@ -386,18 +385,26 @@ class SqliteEngine(SearchIndex):
 
     def rebuild(self) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
-            apply_index_schema(connection)
+            super().rebuild()
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
-            fill_search_rows(connection)
-            fill_group_use(connection)
+            # Every process reads the vectors and counts the words again.
+            cursor.execute(
+                "INSERT INTO index_change (piece, op) SELECT key, '~' FROM memories_piece WHERE embedding IS NOT NULL"
+                " UNION ALL SELECT 0, '~'"
+            )
+
+    def stop_writers(self) -> None:
+        """Do nothing: a transaction begins with the write lock."""
+
+    def fill_vectors(self) -> int:
+        with connection.cursor() as cursor:
             cursor.execute("DROP TABLE memories_vec")
             for statement in statements("sqlite"):
                 if statement.name in ("memories_vec", "memories_vec_rooms"):
                     cursor.execute(statement.sql)
-            # The update trigger writes the vector row of each piece that has a vector.
-            cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
-            # The word index changed as well.
-            cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
+            cursor.execute(_FILL_VECTORS)
+            count: int = cursor.rowcount
+        return count
 
 
 def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
@@ -407,7 +414,7 @@ def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQu
         visibility,
         limit,
         table.allowed(visibility),
-        visible_rows(visibility),
+        RowReader(visibility),
     )
 
 

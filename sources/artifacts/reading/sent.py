@@ -3,8 +3,10 @@
 import io
 import lzma
 import zlib
-from typing import Final, Protocol
+from typing import Final
 from zipfile import BadZipFile, ZipFile
+
+from django.core.files.uploadedfile import UploadedFile
 
 from access.errors import InvalidInput, TooLarge
 from sources.artifacts.reading.files import MAX_TEXT_BYTES
@@ -17,18 +19,7 @@ MAX_SENT_BYTES: Final = 32 * 1024**2
 UNREADABLE: Final = (BadZipFile, RuntimeError, ValueError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
-class SentFile(Protocol):
-    """An uploaded file."""
-
-    @property
-    def size(self) -> int | None:
-        """The number of bytes."""
-
-    def read(self) -> bytes:
-        """Its bytes."""
-
-
-def read_sent(file: SentFile, path: str) -> list[tuple[str, bytes]]:
+def read_sent(file: "UploadedFile[bytes]", path: str) -> list[tuple[str, bytes]]:
     """The sent file under its path, or the files of a zip, without those that are never read.
 
     Raises:

@@ -39,15 +39,15 @@ from sources.format import (
     RecordKind,
     differences,
 )
-from sources.importing.barred import find_barred
 from sources.importing.drafts import check_as_own
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
-from sources.importing.references import OTHER_GROUP, Targets, id_name, is_id, natural_name, stored_rows
+from sources.importing.references import OTHER_GROUP, Targets, is_id, names_of, stored_rows
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
 from sources.importing.restoring.guarding import ExportGuard
-from sources.importing.rows import build_row, insert_rows
+from sources.importing.rows import build_row, find_barred, insert_rows
+from storage.bulk import batches
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
@@ -248,7 +248,7 @@ class ExportIntake:
         stored = stored_rows(kind, [line.row for line in lines])
         fresh = []
         for line in lines:
-            row = stored.get(id_name(kind, line.row)) or stored.get(natural_name(kind, line.row))
+            row = next((stored[name] for name in names_of(kind, line.row) if name in stored), None)
             if row is None:
                 fresh.append(line)
             elif why := self._compare(kind, row, line):
@@ -363,10 +363,10 @@ class ExportIntake:
 
     def _link_successors(self) -> int:
         """Link superseded rows to their successors; return the number of successors that are missing."""
-        loose, names = 0, list(self.successors)
-        for start in range(0, len(names), LINES_AT_ONCE):
+        loose = 0
+        for names in batches(self.successors, LINES_AT_ONCE):
             with transaction.atomic():
-                loose += self._link(names[start : start + LINES_AT_ONCE])
+                loose += self._link(names)
         return loose
 
     def _link(self, names: list[str]) -> int:

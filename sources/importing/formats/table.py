@@ -13,7 +13,7 @@ from memories.draft import DEFAULT_IMPORTANCE, Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
 from sources.importing.formats.texts import parse_timestamp
-from sources.importing.importer import LineRules, Recognition, source_name
+from sources.importing.importer import LineRules, source_name
 from sources.importing.lines import first_bytes, open_file
 from sources.importing.reading.values import ref_of, short_hash, tags_of
 from sources.importing.records import SourceRecord
@@ -25,12 +25,12 @@ MAX_FIELD_CHARS: Final = 10_000_000
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-def _is_table(path: Path) -> Recognition:
+def _is_table(path: Path) -> bool:
     if not path.is_file() or path.suffix.lower() not in ENDINGS:
-        return Recognition.NO
+        return False
     head = first_bytes(path).decode("utf-8-sig", "replace").splitlines()[:1]
     names = next(csv.reader(head, delimiter=_delimiter_of(head[0])), []) if head else []
-    return Recognition.CERTAIN if "text" in map(_clean_name, names) else Recognition.NO
+    return "text" in map(_clean_name, names)
 
 
 def _delimiter_of(head: str) -> str:

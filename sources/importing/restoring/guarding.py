@@ -24,41 +24,7 @@ from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
 from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.carried import SEAL, has_seal
-from sources.format import (
-    ALIAS,
-    CHECKPOINT,
-    DOUBT,
-    GROUP,
-    LINK,
-    MEMORY,
-    RELATION,
-    THREAD,
-    TOMBSTONE,
-    RecordKind,
-)
-
-# The texts of each kind. A thread is named by what is in it, so its name is masked there in the same way.
-TEXTS: Final[dict[str, tuple[str, ...]]] = {
-    GROUP.name: ("title", "instructions", "created_by"),
-    THREAD.name: ("name", "title", "url", "platform", "tags"),
-    MEMORY.name: (
-        "tags",
-        "metadata",
-        "source",
-        "source_ref",
-        "thread",
-        "client",
-        "author_name",
-        "anchor_commit",
-    ),
-    LINK.name: ("reason", "evidence", "author_name", "settled_by"),
-    DOUBT.name: ("reason", "author_name", "settled_by"),
-    RELATION.name: ("predicate", "metadata", "author_name"),
-    ALIAS.name: ("name", "fold"),
-    CHECKPOINT.name: ("state", "thread", "author_name"),
-    TOMBSTONE.name: ("reason", "author_name", "lifted_by"),
-}
-
+from sources.format import GROUP, MEMORY, RecordKind
 
 FORMER_DOUBT: Final = "disputed"  # a trust up to 0.3.0
 
@@ -87,7 +53,7 @@ class ExportGuard:
         door = Door.AGENT if is_trusted else Door.OUTSIDE  # whatever an unsealed line says of itself
         if kind is GROUP and not is_trusted:
             record["guard"] = _stricter_rules(record.get("guard"))
-        for name in TEXTS.get(kind.name, ()):
+        for name in kind.texts:
             if record.get(name):
                 record[name] = admit(
                     record[name], door, policy, on_hold=OnHold.MASK, may_instruct=kind is GROUP and is_trusted

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "<loci>brass</loci>"}}
-DELAY_S = 1.2  # what a client may be delayed by at most, the interpreter's own start apart
+# What a client may be delayed by at most, ten starts of the interpreter apart: those say how busy the machine is.
+DELAY_S = 1.2
 Behave = Callable[[socket.socket], None]
 
 
@@ -32,11 +33,11 @@ def reply(status: str, body: Any = CONTEXT, *, chunked: bool = False) -> Behave:
 
 
 def hang(link: socket.socket) -> None:
-    time.sleep(3)
+    time.sleep(30)
 
 
 def drip(link: socket.socket) -> None:
-    for letter in b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 100:
+    for letter in b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 300:
         link.sendall(bytes([letter]))
         time.sleep(0.1)
 
@@ -101,9 +102,9 @@ class Machine:
         process.stdin.write(body)
         process.stdin.flush()
         if close:
-            out, err = process.communicate(timeout=10)
+            out, err = process.communicate(timeout=60)
         else:  # a client that forgets to close the pipe
-            process.wait(timeout=10)
+            process.wait(timeout=60)
             assert process.stdout is not None
             assert process.stderr is not None
             out, err = process.stdout.read(), process.stderr.read()
@@ -175,7 +176,7 @@ def test_a_server_that_hangs_drips_or_fails_delays_nobody(
     start = bare_start_s()
     out, err, took = machine.run("session-end")
     assert (out, err) == ("", "")
-    assert took < DELAY_S + start
+    assert took < DELAY_S + 10 * start
 
 
 def test_a_server_that_is_stopped_delays_nobody_and_gets_it_later(machine: Machine, serve: Serve) -> None:
@@ -184,7 +185,7 @@ def test_a_server_that_is_stopped_delays_nobody_and_gets_it_later(machine: Machi
     for event in ("prompt", "stop", "session-end", "session-start"):
         out, err, took = machine.run(event)
         assert (out, err) == ("", "")
-        assert took < 0.4 + 3 * start
+        assert took < 0.4 + 10 * start
     assert [event for event, _ in machine.spool] == ["prompt", "stop", "session-end"]
     assert (machine.home / "hooks" / "claude-code.spool").stat().st_mode & 0o077 == 0
     server = serve(reply("200 OK"))
@@ -200,7 +201,7 @@ def test_a_pipe_that_is_never_closed_is_no_reason_to_wait(machine: Machine, serv
     start = bare_start_s()
     out, _, took = machine.run("session-start", close=False)
     assert json.loads(out) == CONTEXT
-    assert took < DELAY_S + start
+    assert took < DELAY_S + 10 * start
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,7 @@ from memories.search.sqlite.engine import find_nearest, plan_query
 from memories.types import State, Trust, Type
 from sources.artifacts.search import find_chunks
 from sources.artifacts.search.base import chunk_index
-from sources.models import Artifact, Chunk, ChunkState
-from sources.models.artifact import FileKind
+from sources.models import Artifact, Chunk, ChunkState, FileKind
 from tests.examples import examples
 from tests.memories.builders import MODEL, NOW, add_piece, day, row, unit_vector
 from tests.settings import IS_POSTGRES

@@ -13,7 +13,7 @@ from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
 from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import LineRules, Recognition, Waiting
+from sources.importing.importer import LineRules, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -25,12 +25,11 @@ INSTRUCTIONS: Final = "user_editable_context"
 TEXTS: Final = frozenset({"text", "multimodal_text"})
 
 
-def _is_chatgpt(path: Path) -> Recognition:
+def _is_chatgpt(path: Path) -> bool:
     if path.is_file() and path.suffix.lower() not in ENDINGS:
-        return Recognition.NO
+        return False
     with FileTree(path) as tree:
-        found = any("mapping" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS))
-    return Recognition.CERTAIN if found else Recognition.NO
+        return any("mapping" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS))
 
 
 def _read_chatgpt(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

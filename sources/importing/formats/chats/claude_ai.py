@@ -7,7 +7,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from sources.importing.drafts import record_importer
 from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import LineRules, Recognition, Waiting
+from sources.importing.importer import LineRules, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -18,14 +18,13 @@ ENDINGS: Final = (".zip", ".json", ".dms")
 DOCUMENTS: Final = "documents of projects, which are no memories"
 
 
-def _is_claude_ai(path: Path) -> Recognition:
+def _is_claude_ai(path: Path) -> bool:
     if path.is_file() and path.suffix.lower() not in ENDINGS:
-        return Recognition.NO
+        return False
     with FileTree(path) as tree:
-        found = any(
+        return any(
             "chat_messages" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS)
         )
-    return Recognition.CERTAIN if found else Recognition.NO
 
 
 def _read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

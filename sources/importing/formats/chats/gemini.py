@@ -12,7 +12,7 @@ from guard.html import text_of_html
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Recognition, Waiting
+from sources.importing.importer import LineRules, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import peek, read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -24,13 +24,12 @@ NO_PROMPT: Final = "activities that are no prompts"
 NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
 
 
-def _is_gemini(path: Path) -> Recognition:
+def _is_gemini(path: Path) -> bool:
     """CERTAIN for a list of activities of Gemini. A Takeout with HTML instead is refused with advice."""
     if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".html"):
-        return Recognition.NO
+        return False
     with FileTree(path) as tree:
-        found = any(True for _ in _activity_files(tree)) or _html_files(tree)
-    return Recognition.CERTAIN if found else Recognition.NO
+        return any(True for _ in _activity_files(tree)) or bool(_html_files(tree))
 
 
 def _html_files(tree: FileTree) -> list[str]:

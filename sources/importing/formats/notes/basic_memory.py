@@ -18,7 +18,7 @@ from sources.importing.formats.notes.folders import (
     notes_of,
     time_of,
 )
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
 from sources.importing.records import SourceRecord
@@ -35,15 +35,12 @@ _TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is no relation
 
 
-def _is_basic_memory(path: Path) -> Recognition:
+def _is_basic_memory(path: Path) -> bool:
     if not may_be_notes(path):
-        return Recognition.NO
+        return False
     with FileTree(path) as tree:
-        for found in notes_of(tree, limit=PROBED):
-            head = found.note.head
-            if "permalink" in head and ("type" in head or "title" in head):
-                return Recognition.CERTAIN
-    return Recognition.NO
+        heads = (found.note.head for found in notes_of(tree, limit=PROBED))
+        return any("permalink" in head and ("type" in head or "title" in head) for head in heads)
 
 
 def _read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -17,7 +17,7 @@ from sources.importing.drafts import record_importer
 from sources.importing.formats.chats.turns import Conversation, turn_record
 from sources.importing.formats.notes.folders import PROBED, FoundNote, draft_of, head_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_records, is_instruction
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules
 from sources.importing.lines import first_object, parse_line
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
@@ -40,19 +40,19 @@ _INJECTED: Final = re.compile(
 )
 
 
-def _is_claude_code(path: Path) -> Recognition:
+def _is_claude_code(path: Path) -> bool:
     if path.is_file() and path.suffix.lower() == ".jsonl":
-        return Recognition.CERTAIN if {"sessionId", "type"} <= first_object(path).keys() else Recognition.NO
+        return {"sessionId", "type"} <= first_object(path).keys()
     if path.is_file() and path.suffix.lower() not in (".md", ".mdc", ".zip"):
-        return Recognition.NO
+        return False
     if path.is_file() and is_instruction(path.name):
-        return Recognition.CERTAIN
+        return True
     with FileTree(path) as tree:
-        if any(PurePosixPath(name).name == INDEX for name in tree.names(".md")):
-            return Recognition.CERTAIN
-        if any(_is_topic(found) for found in notes_of(tree, limit=PROBED)):
-            return Recognition.CERTAIN
-        return Recognition.CERTAIN if any(map(_is_session, tree.names(".jsonl")[:PROBED])) else Recognition.NO
+        return (
+            any(PurePosixPath(name).name == INDEX for name in tree.names(".md"))
+            or any(_is_topic(found) for found in notes_of(tree, limit=PROBED))
+            or any(map(_is_session, tree.names(".jsonl")[:PROBED]))
+        )
 
 
 def _is_topic(found: FoundNote) -> bool:

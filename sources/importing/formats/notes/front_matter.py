@@ -16,11 +16,10 @@ _LIST: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'|[^,]+')
 
 @dataclass(frozen=True)
 class Note:
-    """A note: its front matter as a dict of texts, lists of texts and dicts of texts, the text behind it, and its line number."""
+    """A note: its front matter as a dict of texts, lists of texts and dicts of texts, and the text behind it."""
 
     head: dict[str, Any]
     body: str
-    first_line: int = 1
 
 
 def split_note(text: str) -> Note:
@@ -30,7 +29,7 @@ def split_note(text: str) -> Note:
         return Note({}, text)
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() in (FENCE, "..."):
-            return Note(_parse_head(lines[1:number]), "\n".join(lines[number + 1 :]), number + 2)
+            return Note(_parse_head(lines[1:number]), "\n".join(lines[number + 1 :]))
     return Note({}, text)
 
 

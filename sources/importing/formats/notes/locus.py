@@ -13,7 +13,7 @@ from memories.sessions.conversations import CONVERSATION
 from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_record
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import text_of
 from sources.importing.records import SourceRecord
@@ -25,11 +25,11 @@ TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
 
-def _is_locus(path: Path) -> Recognition:
+def _is_locus(path: Path) -> bool:
     if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".zip"):
-        return Recognition.NO
+        return False
     with FileTree(path) as tree:
-        return Recognition.CERTAIN if tree.names(*ENDINGS) else Recognition.NO
+        return bool(tree.names(*ENDINGS))
 
 
 def is_locus_note(found: FoundNote) -> bool:

@@ -12,7 +12,7 @@ from memories.types import RELATION_SOURCE, Type
 from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import notes_of, section_records, source_of_tree
 from sources.importing.formats.notes.instructions import folder_of, instruction_records, is_instruction
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
 from sources.importing.records import SourceRecord
@@ -26,13 +26,12 @@ TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 _CONFLICT: Final = re.compile(r"\((?:conflicted copy|conflict)[^)]*\)|sync-conflict", re.IGNORECASE)
 
 
-def _is_vault(path: Path) -> Recognition:
+def _is_vault(path: Path) -> bool:
     if path.is_file() and path.suffix.lower() != ".zip":
-        return Recognition.NO
+        return False
     with FileTree(path) as tree:
         names = tree.names()
-    has_settings = any(name.startswith(".obsidian/") or "/.obsidian/" in name for name in names)
-    return Recognition.CERTAIN if has_settings else Recognition.NO
+    return any(name.startswith(".obsidian/") or "/.obsidian/" in name for name in names)
 
 
 def _read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

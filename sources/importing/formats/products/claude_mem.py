@@ -10,7 +10,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Recognition, Waiting
+from sources.importing.importer import LineRules, Waiting
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -35,15 +35,14 @@ SUMMARY_PARTS: Final = (
 )  # fmt: skip
 
 
-def _is_claude_mem(path: Path) -> Recognition:
+def _is_claude_mem(path: Path) -> bool:
     if not path.is_file():
-        return Recognition.NO
+        return False
     if {"observations", "session_summaries"} <= tables_of(path).keys():
-        return Recognition.CERTAIN
+        return True
     with open_file(path) as file:
         found = peek(file)
-    is_export = {"observations", "summaries"} <= found.keys() or "totalObservations" in found
-    return Recognition.CERTAIN if is_export else Recognition.NO
+    return {"observations", "summaries"} <= found.keys() or "totalObservations" in found
 
 
 def _read_claude_mem(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -12,7 +12,7 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules
 from sources.importing.lines import first_object, open_file, read_lines
 from sources.importing.reading.json_stream import JsonFault, peek, read_items
 from sources.importing.reading.values import list_of, ref_of, short_hash, tags_of, text_of
@@ -21,16 +21,15 @@ from sources.importing.records import SourceRecord
 DANGLING: Final = "relations of an entity that the file does not have"
 
 
-def _is_graph(path: Path) -> Recognition:
+def _is_graph(path: Path) -> bool:
     if not path.is_file():
-        return Recognition.NO
+        return False
     line = first_object(path)
     if line.get("type") in ("entity", "relation"):
-        has_keys = bool(_name_of(line)) or bool(_ends_of(line))
-        return Recognition.CERTAIN if has_keys else Recognition.NO
+        return bool(_name_of(line)) or bool(_ends_of(line))
     with open_file(path) as file:
         found = peek(file)
-    return Recognition.CERTAIN if {"entities", "relations"} <= found.keys() else Recognition.NO
+    return {"entities", "relations"} <= found.keys()
 
 
 def _read_graph(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -29,16 +29,15 @@ TYPES: Final[dict[str, str]] = {
 }
 
 
-def _is_service(path: Path) -> Recognition:
+def _is_service(path: Path) -> bool:
     if not path.is_file():
-        return Recognition.NO
+        return False
     if {"content_hash", "content"} <= tables_of(path).get("memories", frozenset()):
-        return Recognition.CERTAIN
+        return True
     with open_file(path) as file:
         found = peek(file)
     first = dict_of(found.get("memories"))
-    is_export = "content" in first and ("content_hash" in first or "export_metadata" in found)
-    return Recognition.CERTAIN if is_export else Recognition.NO
+    return "content" in first and ("content_hash" in first or "export_metadata" in found)
 
 
 def _read_service(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Recognition, Waiting
+from sources.importing.importer import LineRules, Waiting
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -18,16 +18,15 @@ DELETED: Final = "memories that were deleted there"
 _HISTORY: Final = frozenset({"memory_id", "new_memory", "event"})
 
 
-def _is_mem0(path: Path) -> Recognition:
+def _is_mem0(path: Path) -> bool:
     if not path.is_file():
-        return Recognition.NO
+        return False
     if tables_of(path).get("history", frozenset()) >= _HISTORY:
-        return Recognition.CERTAIN
+        return True
     with open_file(path) as file:
         found = peek(file)
     first = next((item for key in LISTS if isinstance(item := found.get(key), dict)), {})
-    has_keys = bool(text_of(first.get("memory"))) and "id" in first
-    return Recognition.CERTAIN if has_keys else Recognition.NO
+    return bool(text_of(first.get("memory"))) and "id" in first
 
 
 def _read_mem0(path: Path, rules: LineRules) -> Iterator[SourceRecord]:

@@ -26,7 +26,6 @@ from memories.search.keyword import TermCounts
 from memories.search.query_terms import Match
 from memories.search.rows import RankingFields, Vector, read_visible
 from memories.search.sqlite import engine as sqlite
-from memories.search.sqlite import engine as sqlite_both
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
@@ -223,8 +222,8 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
     here = search_index().find(match, unit_vector(7), v, limit=4, also=(29,))
     with ThreadPoolExecutor(1) as pool:
         threads: list[int] = []
-        monkeypatch.setattr(sqlite_both, "chooser_pool", lambda: pool)
-        monkeypatch.setattr(sqlite_both, "LARGE_GROUP_ROWS", 1)
+        monkeypatch.setattr(sqlite, "chooser_pool", lambda: pool)
+        monkeypatch.setattr(sqlite, "LARGE_GROUP_ROWS", 1)
         choose = VectorTable.choose
 
         def choosing(table: VectorTable, *args: Any, **named: Any) -> Keys:
@@ -254,7 +253,7 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
             slow.set_result(vector)  # a search that waited for it before would wait for ever
         return read_visible(asked, visibility)
 
-    monkeypatch.setattr(sqlite, "read_visible", reading)
+    monkeypatch.setattr("memories.search.rows.read_visible", reading)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
     assert len(rows_read) == len({*rows_read}) >= 5
 
