@@ -16,9 +16,7 @@ class Visibility:
 
     `groups` holds group keys; None means every group (a superuser's list). `include_global` adds the global memories of
     all groups. Empty `types`, `tags`, `scope`, `thread` (a name) and `source`
-    do not narrow. If `types` is set, retracted memories of the
-    `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
-    have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
+    do not narrow. `now` is the time of the query: memories that have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
     keys of rows that hang on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
     """
@@ -29,7 +27,6 @@ class Visibility:
     trusts: frozenset[str]
     now: datetime
     types: frozenset[str] = frozenset()
-    retracted_types: frozenset[str] = frozenset()
     scope: str = ""
     tags: frozenset[str] = frozenset()
     min_confidence: float = 0.0

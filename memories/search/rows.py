@@ -154,8 +154,6 @@ def standing_condition(v: Visibility) -> str:
             return ">= 1"
         if v.states == {State.LIVE, State.RETRACTED}:
             return "!= 0 AND standing <= 2"
-        if v.states == {State.RETRACTED}:
-            return "= -1"
     return ""
 
 

@@ -158,7 +158,7 @@ def narrowing(v: Visibility) -> tuple[str, list[Any]]:
     standing = standing_condition(v)
     if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
         standing = ">= 1"  # and more; which trusts count is seen on the rows
-    if not standing or needs_rows(v) or v.retracted_types:
+    if not standing or needs_rows(v):
         where, seen = render(v)
         return _ROWS.format(where=where), [*seen]
     return index_filter(v, standing)

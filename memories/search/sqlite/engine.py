@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -49,7 +49,6 @@ from memories.search.rows import (
     standing_condition,
 )
 from memories.search.schema import statements
-from memories.types import State
 from storage.compiled_queries import fetch
 
 # From this share of all texts on, matching a group's word costs more than it saves.
@@ -363,14 +362,12 @@ class SqliteEngine(SearchIndex):
         """Search the vectors in memory, or vec0 without them."""
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
-        parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
+        narrow, values = _vec0_filter(visibility)
         visible = RowReader(visibility)
-        sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(2 * limit + FEW, _MAX_K)
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
-            params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = fetch(sql, params)
+            rows = fetch(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *values])
             best = _compare(_COMPARED, [piece for (piece,) in rows], vector)
             hits = [
                 Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -412,22 +409,7 @@ class SqliteEngine(SearchIndex):
 
 def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
     """A query over the table, with a reader of its visible rows."""
-    return _HybridQuery(
-        table,
-        visibility,
-        limit,
-        table.allowed(visibility),
-        RowReader(visibility),
-    )
-
-
-def _split_visibility(v: Visibility) -> list[Visibility]:
-    """Disjoint Visibilities that together equal this one: vec0 has no "or"."""
-    others = v.retracted_types - v.types
-    if not v.types or not others or State.RETRACTED not in v.states:
-        return [v]
-    plain = replace(v, retracted_types=frozenset())
-    return [plain, replace(plain, states=frozenset({State.RETRACTED}), types=others)]
+    return _HybridQuery(table, visibility, limit, table.allowed(visibility), RowReader(visibility))
 
 
 def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
