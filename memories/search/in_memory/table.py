@@ -439,10 +439,8 @@ def _kinds_of(
         trusts,
         now,
         types=types,
-        retracted_types=retracted,
         as_of=now if is_history else None,
         shown_then=shown,
-        None, True, states, trusts, now, types, as_of=now if is_history else None, shown_then=shown
     )
     rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
