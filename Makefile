@@ -32,7 +32,7 @@ serve: .venv/.installed-serve .own-loci ## install what is missing, then run Loc
 	@LOCI_HOME="$(LOCI_HOME)" exec .venv/bin/loci up $(ARGS)
 
 test: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
-	@export TMPDIR="$(or $(TMPDIR),$(TEST_TMP),/tmp)" LOCI_TEST_MODELS="$(TEST_HOME)/models"; exec $(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder -q $(ARGS) $(TESTS)
+	@export TMPDIR="$(or $(TMPDIR),$(TEST_TMP),/tmp)" LOCI_TEST_MODELS="$(TEST_HOME)/models"; exec $(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder -q $(ARGS) $(TESTS)
 
 lint: .venv/.installed-dev ## check style, types, settings and migrations
 	@$(PY) -m ruff check .

@@ -11,12 +11,13 @@ class LociError(Exception):
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
 
-    def __init__(self, message: str, *, hint: str = "", field: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", field: str = "", wait_s: int = 0) -> None:
         super().__init__(message)
         # The message may quote the caller's input, which may contain text that cannot be encoded in a response.
         self.message = message.encode("utf-8", "backslashreplace").decode()
         self.hint = hint.encode("utf-8", "backslashreplace").decode()
         self.field = field
+        self.wait_s = wait_s  # of an error that passes: seconds until the next attempt
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -100,20 +101,12 @@ class InFlight(Conflict):
 
     code = "in_flight"
 
-    def __init__(self, message: str, *, wait_s: int, hint: str = "", field: str = "") -> None:
-        super().__init__(message, hint=hint or f"Try again in {wait_s} s.", field=field)
-        self.wait_s = wait_s
-
 
 class TooManyAttempts(LociError):
     """Too many failures from this address; the header `Retry-After` holds the seconds to wait."""
 
     code = "too_many_attempts"
     status = 429
-
-    def __init__(self, message: str, *, wait_s: int, hint: str = "", field: str = "") -> None:
-        super().__init__(message, hint=hint, field=field)
-        self.wait_s = wait_s
 
 
 class TooManyWrites(TooManyAttempts):

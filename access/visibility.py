@@ -36,6 +36,8 @@ class Visibility(Narrowing):
     all groups. If `types` is set, retracted memories of the
     `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
     have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
+    all groups. Empty `types`, `tags`, `scope`, `thread` (a name) and `source`
+    do not narrow. `now` is the time of the query: memories that have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
     keys of rows that hang on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
     """
@@ -46,6 +48,17 @@ class Visibility(Narrowing):
     trusts: frozenset[str]
     now: datetime
     retracted_types: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+    scope: str = ""
+    tags: frozenset[str] = frozenset()
+    min_confidence: float = 0.0
+    min_importance: int = 0
+    thread: str = ""
+    source: str = ""
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    after: datetime | None = None
+    before: datetime | None = None
     shown_then: frozenset[int] = frozenset()
     hidden_then: frozenset[int] = frozenset()
     orphans: frozenset[int] = frozenset()

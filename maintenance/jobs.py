@@ -1,7 +1,7 @@
 """Background jobs: each runs once at a time in the whole installation, when its row says that it is due.
 
-A message only asks "is it due?". So a lost message, a machine that slept and a second scheduler do no harm: the next
-message finds the job due, or done.
+A tick only asks "is it due?". So a missed tick, a machine that slept and a second worker do no harm: the next tick finds
+the job due, or done.
 """
 
 import logging

@@ -24,6 +24,7 @@ from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, Rec
 from memories.review.proposals import close_overdue
 from memories.search.schema import begin_purge, end_purge
 from memories.types import State
+from storage.bulk import batches
 from storage.changes import new_change
 from storage.postgresql.months import drop_month, is_parted, make_months, old_months
 from storage.progress import Progress, ignore_progress
@@ -182,11 +183,12 @@ def expire_memories(this_pass: RetentionPass) -> StepReport:
         state=State.FORGOTTEN, gone_at__lt=this_pass.before(this_pass.limits.retention_days)
     )
     keys = list(rows.order_by("key").values_list("key", flat=True))
-    for at in range(0, len(keys), BATCH_MEMORIES):
-        memories = list(releasable(keys[at : at + BATCH_MEMORIES], step))
-        for start in range(0, len(memories), MEMORIES_AT_ONCE):
-            _purge(this_pass, memories[start : start + MEMORIES_AT_ONCE], step)
-        this_pass.report("memories", min(at + BATCH_MEMORIES, len(keys)), len(keys))
+    done = 0
+    for some in batches(keys, BATCH_MEMORIES):
+        for memories in batches(releasable(some, step), MEMORIES_AT_ONCE):
+            _purge(this_pass, memories, step)
+        done += len(some)
+        this_pass.report("memories", done, len(keys))
     return step
 
 

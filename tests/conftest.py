@@ -66,12 +66,23 @@ def home() -> Path:
     return HOME
 
 
-# What takes long begins first, so that at the end no worker waits for another's one long file.
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the cores, since some tests wait; each process collects all tests itself, which a core does in 20 s."""
+    return min((os.cpu_count() or 1) + 1, 9)
+
+
+# What takes long begins first, the longest before all, so that at the end no worker waits for another's one long file.
+# Browsers and small proofs come after: their first files wait for a home that one worker makes.
 LONG = (
+    "/server/test_hostile_folder",
+    "/guard/test_every_face",
+    "/server/test_celery",
+    "/memories/test_changes",
+    "/test_wheel",
+    "/test_matrix",
     "/browser/",
     "/server/",
-    "/test_changes",
-    "/test_matrix",
     "/test_round_trip",
     "/test_visibility",
     "/test_deletion",
@@ -94,8 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if twice:  # pytest-xdist runs one of them and says nothing of the others
         raise pytest.UsageError(f"More than one test has the id {twice[0]}.")
-    items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
-    files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in items))}
+    paths = sorted(dict.fromkeys(item.path for item in items), key=_place_of_long)
+    files = {path: number for number, path in enumerate(paths)}
     items.sort(key=lambda item: (files[item.path], "shared_rows" in getattr(item, "fixturenames", ())))
     if IS_ENCRYPTED:
         skip_marked(items, "plain", ON_PLAIN)
@@ -111,6 +122,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("model"):
             item.add_marker(missing)
+
+
+def _place_of_long(path: Path) -> int:
+    """The file's place in LONG; behind it for all others."""
+    return next((place for place, part in enumerate(LONG) if part in path.as_posix()), len(LONG))
 
 
 def skip_marked(items: list[pytest.Item], name: str, why: str) -> None:

@@ -4,9 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import islice
-from math import inf
 from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -186,7 +185,8 @@ class Purges:
 
 def verify_links(origin: str = OWN) -> LinkReport:
     """Check that each end of a chain that the chain of heads names is still that chain's row."""
-    linked, dropped = dict[str, int](), dict[str, int]()
+    linked = dict[str, int]()
+    dropped = cache(partial(dropped_through, origin=origin))
     for batch in link_batches(origin):
         wanted: dict[str, set[int]] = defaultdict(set)
         for _, chain, seq, _ in batch:
@@ -200,7 +200,9 @@ def verify_links(origin: str = OWN) -> LinkReport:
         }
         for row, chain, seq, hash_ in batch:
             found = hashes.get((chain, seq))
-            if found != hash_ and (found is not None or seq > missing_through(origin, chain, dropped)):
+            # A linked row may be missing if retention dropped it, or if it was never imported.
+            is_gone = found is None and (origin != OWN or seq <= dropped(chain))
+            if found != hash_ and not is_gone:
                 label = chain_labels().get(chain, chain) if origin == OWN else chain
                 state = "missing" if found is None else "another one now"
                 return LinkReport(linked, row, f"row {seq} of the chain {label}, which it links, is {state}")
@@ -256,15 +258,6 @@ def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:
             for row, payload in batch
             for chain, (seq, hash_) in (payload or {}).get("chains", {}).items()
         ]
-
-
-def missing_through(origin: str, chain: str, known: dict[str, int]) -> float:
-    """The last number up to which a linked row may be missing: dropped by retention, or never imported."""
-    if origin != OWN:
-        return inf
-    if chain not in known:
-        known[chain] = dropped_through(chain, origin)
-    return known[chain]
 
 
 def with_links(report: ChainReport, links: LinkReport) -> ChainReport:

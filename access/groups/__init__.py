@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,6 +39,14 @@ FOREIGN = (
 MAX_CHOICES_SHOWN = 12
 _MAX_CHARS = {"title": 200, "instructions": 20_000}
 _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
+
+
+def hold_groups(keys: Iterable[int]) -> None:
+    """Hold the groups with these keys until the transaction ends; read what decides a write only afterwards.
+
+    One writer at a time in each group, where the database lets many write at once.
+    """
+    hold_until_commit(f"group {key}" for key in keys)
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,12 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Group:
     """The group found under `slug` if the actor has `right` in it; raises as find_group() does."""
     if group is None or not actor.may_enter(group.key):
-        hint = suggest_groups(actor, slug)
         if right == WRITE:
             hint = FOREIGN if actor.may(CREATE_GROUP) else tell_who_makes(actor, slug)
+        else:
+            slugs = [each.slug for each in entered_groups(actor)]
+            similar = difflib.get_close_matches(slug, slugs, n=3, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(similar)}?" if similar else list_choices(actor)
         raise GroupNotFound(f"There is no group '{slug}' that you may use.", hint=hint, field="group")
     if not actor.may(right, group.key):
         raise NotPermitted(
@@ -370,12 +381,3 @@ def list_choices(actor: Actor) -> str:
         return "There are no groups yet: name one, and the first store creates it."
     more = ", …" if len(slugs) > MAX_CHOICES_SHOWN else ""
     return f"Name one of: {', '.join(slugs[:MAX_CHOICES_SHOWN])}{more}."
-
-
-def suggest_groups(actor: Actor, slug: str) -> str:
-    """A hint with the groups of a similar name, else with all choices."""
-    slugs = [group.slug for group in entered_groups(actor)]
-    similar = difflib.get_close_matches(slug, slugs, n=3, cutoff=0.5)
-    if similar:
-        return f"Did you mean {' or '.join(similar)}?"
-    return list_choices(actor)

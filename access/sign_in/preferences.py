@@ -12,14 +12,8 @@ from access.models import Preference, Theme
 UTC = "UTC"
 
 
-def preference_of(user_id: int | None) -> Preference:
-    """The person's preferences; the defaults, unsaved, if they set none."""
-    stored = Preference.objects.filter(user_id=user_id).first() if user_id is not None else None
-    return stored or Preference()
-
-
 def preference_of_user(user: Any) -> Preference:
-    """The same for the user of a request, whose preferences were read together with the user."""
+    """The user's preferences, read together with the user of a request; the defaults, unsaved, if there are none."""
     return getattr(user, "preference", None) or Preference()
 
 

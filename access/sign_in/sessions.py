@@ -109,22 +109,17 @@ def handle_of(row: Session) -> str:
 
 def describe_session(row: Session, noted: dict[str, Any], current: str | None) -> OpenSession:
     """The session as its owner reads it; older sessions have nothing noted."""
+    agent = str(noted.get("agent", ""))
+    known = (next((name for mark, name in names if mark in agent), "") for names in (BROWSERS, SYSTEMS))
     return OpenSession(
         handle=handle_of(row),
         since=datetime.fromisoformat(noted["at"]) if "at" in noted else None,
         expires=row.expire_date,
         address=str(noted.get("address", "")),
-        browser=name_browser(str(noted.get("agent", ""))),
+        browser=" on ".join(filter(None, known)),
         way=WAYS.get(noted.get("by", ""), ""),
         is_this=row.session_key == current,
     )
-
-
-def name_browser(agent: str) -> str:
-    """ "Firefox on Linux" for what the browser says of itself; empty if nothing in it is known."""
-    browser = next((name for mark, name in BROWSERS if mark in agent), "")
-    system = next((name for mark, name in SYSTEMS if mark in agent), "")
-    return " on ".join(filter(None, (browser, system)))
 
 
 def _rows_of(user: User) -> list[tuple[Session, dict[str, Any]]]:

@@ -2,9 +2,7 @@
 
 import asyncio
 import base64
-import struct
 import warnings
-import zlib
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -53,29 +51,13 @@ SCHEMA_2020_12: dict[str, Any] = {
     "else": {"required": ["email"]},
     "additionalProperties": False,
 }
-
-
-def png_pixel() -> bytes:
-    """A picture of one red pixel."""
-
-    def block(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)  # 1 × 1, 8 bits, RGB
-    pixels = zlib.compress(b"\x00\xff\x00\x00")
-    return b"\x89PNG\r\n\x1a\n" + block(b"IHDR", header) + block(b"IDAT", pixels) + block(b"IEND", b"")
-
-
-def wav_silence() -> bytes:
-    """A hundredth of a second of silence, 8 kHz, 8 bits."""
-    samples = b"\x80" * 80
-    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, 8000, 8000, 1, 8)
-    body = b"WAVE" + form + struct.pack("<4sI", b"data", len(samples)) + samples
-    return struct.pack("<4sI", b"RIFF", len(body)) + body
+# A picture of one red pixel, and a hundredth of a second of silence (8 kHz, 8 bits).
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+WAV = b"RIFFt\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0dataP\0\0\0" + b"\x80" * 80
 
 
 def image() -> ImageContent:
-    return ImageContent(type="image", data=base64.b64encode(png_pixel()).decode(), mime_type="image/png")
+    return ImageContent(type="image", data=PNG, mime_type="image/png")
 
 
 def embedded(uri: str, text: str, mime_type: str = "text/plain") -> EmbeddedResource:
@@ -106,9 +88,7 @@ def add_tools(server: MCPServer) -> None:
 
     @server.tool(description="Returns a sound.")
     async def test_audio_content() -> AudioContent:
-        return AudioContent(
-            type="audio", data=base64.b64encode(wav_silence()).decode(), mime_type="audio/wav"
-        )
+        return AudioContent(type="audio", data=base64.b64encode(WAV).decode(), mime_type="audio/wav")
 
     @server.tool(description="Returns a resource inside the answer.")
     async def test_embedded_resource() -> EmbeddedResource:
@@ -167,7 +147,7 @@ def add_resources(server: MCPServer) -> None:
 
     @server.resource("test://static-binary", description="A picture.", mime_type="image/png")
     async def static_binary() -> bytes:
-        return png_pixel()
+        return base64.b64decode(PNG)
 
     @server.resource("test://template/{id}/data", description="By id.", mime_type="application/json")
     async def template_data(id: str) -> dict[str, object]:  # noqa: A002  the suite's template says `id`

@@ -18,7 +18,7 @@ from django.utils import timezone  # noqa: E402
 
 from access.actor import ALL_SCOPES, Actor  # noqa: E402
 from access.tokens import create_token  # noqa: E402
-from bench.demo.words import PASSWORD  # noqa: E402
+from bench.demo import PASSWORD  # noqa: E402
 from loci_site.management.demo.team import (  # noqa: E402
     DECISIONS,
     TRAITS,

@@ -16,7 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 django.setup()
 
 from access.models import ApiToken  # noqa: E402 - models need django.setup()
-from bench.demo.words import BROWSERS, PASSWORD  # noqa: E402
+from bench.demo import BROWSERS, PASSWORD  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
 from memories.queries.labels import is_doubted  # noqa: E402
@@ -170,12 +170,6 @@ def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
     return 1 if foreign else 0
 
 
-def wanted(words: list[str]) -> tuple[str, ...]:
-    """The names of the pictures to take: those of the docs, `all` for every one, or those that are named."""
-    if words == ["all"]:
-        return ()
-    return tuple(words) or IN_DOCS
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), wanted(sys.argv[3:])))
+    names = tuple(sys.argv[3:]) or IN_DOCS
+    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), () if names == ("all",) else names))

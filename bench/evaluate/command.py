@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -165,14 +166,14 @@ def measure(folders: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Me
     model = f"{encoder.model_id} {model_status().precision}"
     cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
     trials = []
-    with Bars() as bars:
+    with closing(Bars()) as bars:
         for folder, queries in read:
             mark = fingerprint(folder / CORPUS, model)
             name, findings = folder.absolute().name, Measurements()
             fill_it = partial(store_corpus, operator(), folder, encoder=cached, progress=bars.show)
             with cached_database(settings.LOCI.home / STORES, name, mark, fill_it):
                 trials.append(measure_set(findings, folder, queries, plan, cached, bars))
-            bars.clear()
+            bars.close()
             yield name, findings
         if plan.folds:
             yield "all sets", Measurements(folds=cross_validate(trials, folds=plan.folds, progress=bars.show))
@@ -212,13 +213,7 @@ class Bars:
         self._bar: tqdm[Any] | None = None
         self._name = ""
 
-    def __enter__(self) -> "Bars":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.clear()
-
-    def clear(self) -> None:
+    def close(self) -> None:
         """Take the bar off the terminal."""
         if self._bar is not None:
             self._bar.close()
@@ -227,7 +222,7 @@ class Bars:
     def show(self, name: str, done: int) -> None:
         """Show that `done` steps of the task `name` are done."""
         if self._bar is None or name != self._name:
-            self.clear()
+            self.close()
             self._bar, self._name = tqdm(desc=name, file=sys.stderr, disable=None, leave=False), name
         self._bar.update(done - self._bar.n)
 

@@ -1,11 +1,11 @@
-"""Count what the guard holds in lists: `python -m bench.guard.measure [--chats corpus.jsonl …]`.
+"""Count what the guard holds in lists: `python -m bench.guard.measure [corpus.jsonl …]`.
 
 `dev/` was looked at while rules were written, `held/` was only counted. A line of a .txt is a text, after its language and a tab
-where it has one; a .jsonl has an object with `text` on each line. `--chats` are counted as texts from outside.
+where it has one; a .jsonl has an object with `text` on each line.
 """
 
-import argparse
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -34,10 +34,7 @@ def held(texts: list[str], door: Door) -> int:
 
 def main() -> None:
     """Print a line for each list and door."""
-    parser = argparse.ArgumentParser(prog="python -m bench.guard.measure", description=__doc__)
-    parser.add_argument("--chats", nargs="*", type=Path, default=[])
-    options = parser.parse_args()
-    for path in [*sorted(LISTS.glob("dev/*")), *sorted(LISTS.glob("held/*")), *options.chats]:
+    for path in [*sorted(LISTS.glob("dev/*")), *sorted(LISTS.glob("held/*")), *map(Path, sys.argv[1:])]:
         texts = list(read(path))
         for door in DOORS.get(path.stem, (Door.AGENT, Door.OUTSIDE)):
             count = held(texts, door)

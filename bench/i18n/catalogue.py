@@ -17,24 +17,11 @@ from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.apps import apps
-from django.db.models import TextChoices
 from django.utils.translation.template import templatize
 
-from access import SCOPES
 from access.actor import Via
 from access.admin.columns import INTERFACE, WORD
-from bench.i18n.words import (
-    MORE_WORDS,
-    field_names,
-    form_words,
-    format_words,
-    health_words,
-    report_words,
-    setting_meanings,
-    verb_words,
-)
-from guard.policy import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS, WORD_KINDS
-from loci_site.oauth.provider import OAUTH_SCOPES
+from bench.i18n.words import PACKAGES, setting_meanings, stored_words
 from memories.models import LinkKind
 from memories.types import State, Trust, Type
 
@@ -43,7 +30,6 @@ LOCALE = ROOT / "loci_site" / "locale"
 SCRIPTS = ROOT / "loci_site" / "static" / "loci"
 WORDS = SCRIPTS / "words"  # the words of scripts, one file for each language
 LANGUAGES = {"de": "de", "zh_Hans": "zh-hans"}  # folder and code
-PACKAGES = ("access", "guard", "memories", "relations", "sources", "maintenance", "loci_site")
 KEYWORDS = {
     **DEFAULT_KEYWORDS,
     "gettext_lazy": None,
@@ -73,12 +59,6 @@ DATE = datetime(
 HOLDER = re.compile(r"%\(\w+\)s|\{[^{}]*\}")
 SCRIPT_CALL = re.compile(r"(?<![\w.$])(?:window\.)?(?:t|lociText)\(")
 SCRIPT_TOKEN = re.compile(r'(?P<string>"(?:[^"\\\n]|\\.)*")|[?,(){}\[\]]')
-GUARDED = (
-    *HIDDEN_KINDS,
-    *PERSONAL_KINDS,
-    *INJECTION_KINDS,
-    *WORD_KINDS,
-)  # kinds of secrets are names of products
 SCRIPT = """// Written by `python -m bench.i18n` from loci_site/locale: the words of the pages' scripts. Do not edit.
 "use strict";
 (() => {{
@@ -98,7 +78,7 @@ def extracted() -> Catalog:
             found.add(message, None, [(path, line)], auto_comments=comments, context=context)
     for text in (*UNFOLD_CODE, *setting_meanings()):
         found.add(text)
-    for word in sorted(data_words()):
+    for word in sorted(stored_words()):
         found.add(word, context=WORD)
     for via in Via:
         found.add(via.value, context=INTERFACE)
@@ -173,35 +153,6 @@ def texts_in_script(code: str) -> list[str]:
 def parsed(code: bytes) -> list[tuple]:
     """The texts of Python code as (line, message, comments, context)."""
     return [*extract("python", io.BytesIO(code), KEYWORDS, options={"encoding": "utf-8"})]
-
-
-def data_words() -> set[str]:
-    """Words that are stored and shown: values of choices, names of fields and filters, outcomes of verbs."""
-    choices = {str(value) for kind in all_choices() for value in kind.values if value}
-    return (
-        choices
-        | field_names()
-        | form_words()
-        | format_words()
-        | health_words()
-        | verb_words()
-        | report_words()
-        | {*SCOPES.values()}
-        | {kind.label for kind in GUARDED}
-        | {*OAUTH_SCOPES.values()}
-        | MORE_WORDS
-    )
-
-
-def all_choices() -> list[type[TextChoices]]:
-    """The choices of all models and registries."""
-    found, left = [], list(TextChoices.__subclasses__())
-    while left:
-        kind = left.pop()
-        left += kind.__subclasses__()
-        if kind.__module__.split(".")[0] in PACKAGES:
-            found.append(kind)
-    return found
 
 
 def relative(path: Path) -> str:

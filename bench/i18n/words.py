@@ -2,8 +2,12 @@
 
 from django.apps import apps
 from django.contrib import admin
+from django.db.models import TextChoices
 
+from access import SCOPES
+from guard.policy import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS, WORD_KINDS
 from loci_site.config import KEYS
+from loci_site.oauth.provider import OAUTH_SCOPES
 from loci_site.server.health import MODEL_STATES
 from memories.draft.kinds import OneOf
 from memories.draft.registry import RECORD_FIELDS, OnEdit
@@ -11,6 +15,13 @@ from memories.lifecycle.verbs import VERBS
 from sources.format import KINDS, LOG
 from sources.importing import IMPORTERS
 
+PACKAGES = ("access", "guard", "memories", "relations", "sources", "maintenance", "loci_site")
+GUARDED = (
+    *HIDDEN_KINDS,
+    *PERSONAL_KINDS,
+    *INJECTION_KINDS,
+    *WORD_KINDS,
+)  # kinds of secrets are names of products
 # Badges and labels of pages, and words of runs and steps.
 MORE_WORDS = frozenset(
     """pinned|dry run|damaged|sound|well|wrong|off|preview|archived|private|open|group|via|tag|deactivated|superuser
@@ -32,28 +43,31 @@ MORE_WORDS = frozenset(
 )  # fmt: skip
 
 
-def form_words() -> set[str]:
-    """Labels, hints and empty choices of a memory's fields in forms."""
+def stored_words() -> set[str]:
+    """Words that are stored and shown: values of choices, names of fields and filters, outcomes of verbs, what imports read."""
     fields = [field for field in RECORD_FIELDS if field.is_stored or field.on_edit != OnEdit.REFUSED]
-    unset = {field.kind.unset for field in fields if isinstance(field.kind, OneOf)}
-    return {text for field in fields for text in (field.title, field.help) if text} | {
-        text for text in unset if text
-    }
+    unset = [field.kind.unset for field in fields if isinstance(field.kind, OneOf)]
+    in_forms = {text for field in fields for text in (field.title, field.help)}.union(unset)
+    choices = {str(value) for kind in all_choices() for value in kind.values}
+    found = MORE_WORDS | choices | in_forms | field_names()
+    found |= {*SCOPES.values(), *OAUTH_SCOPES.values(), *(kind.label for kind in GUARDED)}
+    found |= {detail for _, detail in MODEL_STATES.values()}
+    found |= {importer.description for importer in IMPORTERS}
+    found |= {f"{kind.name} added" for kind in (*KINDS, LOG)}  # what an import of an export added
+    # What a memory is after a verb, such as "forgotten", and what the verbs do.
+    found |= {text for verb in VERBS.values() if verb.button for text in (verb.button.past, verb.help)}
+    return {text for text in found if text}
 
 
-def health_words() -> set[str]:
-    """What the dashboard says of the model."""
-    return {detail for _, detail in MODEL_STATES.values()}
-
-
-def format_words() -> set[str]:
-    """What an import can read."""
-    return {importer.description for importer in IMPORTERS}
-
-
-def report_words() -> set[str]:
-    """What an import of an export added."""
-    return {f"{kind.name} added" for kind in (*KINDS, LOG)}
+def all_choices() -> list[type[TextChoices]]:
+    """The choices of all models and registries."""
+    found, left = [], list(TextChoices.__subclasses__())
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        if kind.__module__.split(".")[0] in PACKAGES:
+            found.append(kind)
+    return found
 
 
 def field_names() -> set[str]:
@@ -85,11 +99,6 @@ def field_names() -> set[str]:
             }
             found |= {label for label, _, _ in getattr(page, "quick_filters", ())}
     return found
-
-
-def verb_words() -> set[str]:
-    """What a memory is after a verb, such as "forgotten", and what the verbs do."""
-    return {text for verb in VERBS.values() if verb.button for text in (verb.button.past, verb.help)}
 
 
 def setting_meanings() -> list[str]:

@@ -90,13 +90,6 @@ class Workshop:
                 bar.update()
         return {name: found[name] for name in steps}
 
-    def log(self, name: str) -> Path:
-        """An empty file for what processes say."""
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"")
-        return path
-
     @property
     def _state(self) -> Path:
         return self.folder / "state.json"

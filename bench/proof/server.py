@@ -188,13 +188,9 @@ def web_processes(up: int) -> list[int]:
 
 def both_web_processes(server: Server) -> list[int]:
     """The ids of the two web processes of an `up`, as soon as both are at rest."""
-
-    def both() -> list[int]:
-        pids = web_processes(server.pid)
-        return pids if len(pids) == 2 else []
-
+    fault = f"There were never two web processes at rest; see {server.log}."
     pids: list[int] = wait_until(
-        both, f"There were never two web processes at rest; see {server.log}.", seconds=300
+        lambda: found if len(found := web_processes(server.pid)) == 2 else [], fault, seconds=300
     )
     return pids
 

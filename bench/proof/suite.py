@@ -18,6 +18,7 @@ LISTS = {
     "what stops being right": "tests/acceptance/test_contradiction_matrix.py",
     "what deletes a memory": "tests/acceptance/test_deletion_protocol.py",
     "what REST answers to anything": "tests/loci_site/api/test_openapi.py",
+    "what no file and no answer has": "tests/guard/test_every_face.py",
     "pages and forms, by axe": "tests/browser/test_memory_page.py",
     "pages in other languages, by axe": "tests/browser/test_language.py",
 }
@@ -31,12 +32,12 @@ WITHDRAWN = "tests/memories/store/test_withdrawn_lists.py"
 VERBS, OUTCOMES = ("reject", "retract", "purge"), ("live", "queued", "refused")
 # Files whose tests report numbers, by the proof.
 REPORTED = {
-    "celery": ("tests/loci_site/server/whole_celery.py",),
     "duplicates": ("tests/memories/store/test_near_pairs.py",),
     "encryption": ("tests/loci_site/server/test_stolen_disk.py",),
     "extension": ("tests/browser/whole_extension.py",),
     "hostile": ("tests/loci_site/server/test_hostile_load.py", "tests/loci_site/server/test_hostile_disk.py"),
     "hostile-reads": ("tests/loci_site/server/test_hostile_reads.py",),
+    "celery": ("tests/loci_site/server/whole_celery.py",),
     "poison": ("tests/memories/recall/test_poison.py",),
 }
 CHANGES = "tests/memories/test_changes.py"

@@ -3,6 +3,7 @@
 import secrets
 from collections import Counter
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -73,6 +74,24 @@ def check(sent: list[str], acknowledged: dict[str, str]) -> dict[str, Any]:
         "log_rows": AuditEntry.objects.count(),
         "faults": faults,
     }
+
+
+def digest() -> dict[str, tuple[int, str]]:
+    """How many memories, vectors and rows of the log there are, and a hash of each: a moved store has the same."""
+    kinds = {
+        "memories": Memory.objects.values_list("id", "content", "state", "trust"),
+        "vectors": Piece.objects.values_list("memory__id", "ordinal", "embedding"),
+        "log": AuditEntry.objects.values_list("chain", "seq", "hash"),
+    }
+    found = {}
+    for kind, rows in kinds.items():
+        lines = sorted("|".join(map(_plain, row)) for row in rows)
+        found[kind] = (len(lines), sha256("\n".join(lines).encode()).hexdigest())
+    return found
+
+
+def _plain(value: object) -> str:
+    return bytes(value).hex() if isinstance(value, bytes | memoryview) else str(value)
 
 
 def _lost(acknowledged: dict[str, str]) -> list[str]:

@@ -27,7 +27,7 @@ def main() -> None:
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.iterdir()):
             archive.write(path, path.name)
-    write_json(TARGET / "server.json", server_json())
+    write_json(TARGET / "server.json", filled("server.json"))
     for path in (bundle, TARGET / "server.json"):
         sys.stdout.write(f"{path}\n")
 
@@ -36,7 +36,7 @@ def write_folder(folder: Path) -> Path:
     """The files of the bundle."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_json(folder / "manifest.json", manifest())
+    write_json(folder / "manifest.json", filled("manifest.json"))
     shutil.copy(SOURCE / "server.py", folder)
     (folder / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     shutil.copy(ROOT / "extension" / "icons" / "128.png", folder / "icon.png")
@@ -47,20 +47,15 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     path.write_text(f"{json.dumps(value, indent=2)}\n", encoding="utf-8")
 
 
-def manifest() -> dict[str, Any]:
-    """The manifest of the bundle. Its client installs Loci with uv at the first start."""
-    return _filled("manifest.json")
+def filled(name: str) -> dict[str, Any]:
+    """One of the files of `bundled/`: the bundle's manifest, whose client installs Loci with uv at the first start, or the registry's entry.
 
-
-def server_json() -> dict[str, Any]:
-    """The entry of the MCP registry. Its name begins with a namespace that the publisher owns; README.md has the same name."""
-    return _filled("server.json")
-
-
-def _filled(name: str) -> dict[str, Any]:
+    The entry's name begins with a namespace that the publisher owns; README.md has the same name.
+    """
     text = (SOURCE / name).read_text(encoding="utf-8")
-    filled = text.replace("@VERSION@", __version__).replace("@DISTRIBUTION@", DISTRIBUTION)
-    found: dict[str, Any] = json.loads(filled)
+    found: dict[str, Any] = json.loads(
+        text.replace("@VERSION@", __version__).replace("@DISTRIBUTION@", DISTRIBUTION)
+    )
     return found
 
 

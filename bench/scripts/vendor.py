@@ -16,19 +16,14 @@ EXPORTS = "export const { forceCollide, forceLink, forceManyBody, forceSimulatio
 
 
 def main() -> None:
-    """Install what the lock names, and write the file."""
+    """Install what the lock names, and write the packages' code with their licence, which is the same for all, on top."""
     with tempfile.TemporaryDirectory() as folder:
         modules = npm.install(VENDOR, Path(folder))
-        (VENDOR / "d3-force.js").write_text(joined(modules), encoding="utf-8")
-
-
-def joined(modules: Path) -> str:
-    """The packages' code with their licence, which is the same for all, on top."""
-    (licence,) = {(modules / name / "LICENSE").read_text(encoding="utf-8") for name in PACKAGES}
-    code = [
-        (modules / name / "dist" / f"{name}.min.js").read_text(encoding="utf-8").strip() for name in PACKAGES
-    ]
-    return f"/* {', '.join(PACKAGES)}\n\n{licence.strip()} */\n" + "\n".join(code) + "\n" + EXPORTS
+        (licence,) = {(modules / name / "LICENSE").read_text(encoding="utf-8") for name in PACKAGES}
+        files = [modules / name / "dist" / f"{name}.min.js" for name in PACKAGES]
+        code = "\n".join(file.read_text(encoding="utf-8").strip() for file in files)
+    head = f"/* {', '.join(PACKAGES)}\n\n{licence.strip()} */\n"
+    (VENDOR / "d3-force.js").write_text(f"{head}{code}\n{EXPORTS}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -100,7 +100,16 @@ def side(name: str, checkout: Path, count: int) -> Iterator[Side]:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print the table."""
-    options = parse_options(arguments)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.speed.compare", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "checkouts", nargs="+", metavar="NAME=FOLDER", help="checkouts, the first is the base"
+    )
+    parser.add_argument("--size", type=size, default="10k", help="memories in the store, such as 10k or 100k")
+    parser.add_argument("--calls", type=int, default=200, help="questions for each checkout")
+    parser.add_argument("--load-s", type=float, default=0, help="seconds of ten clients at once; 0 for none")
+    options = parser.parse_args(arguments)
     with ExitStack() as stack:
         named = (pair.partition("=") for pair in options.checkouts)
         sides = [stack.enter_context(side(name, Path(at).absolute(), options.size)) for name, _, at in named]
@@ -136,20 +145,6 @@ def print_table(sides: list[Side]) -> None:
         for found in figures:
             cells += [f"{found[name]:.2f}", f"{found[name] / value:.3f}" if value else "–"]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-
-
-def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.speed.compare", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument(
-        "checkouts", nargs="+", metavar="NAME=FOLDER", help="checkouts, the first is the base"
-    )
-    parser.add_argument("--size", type=size, default="10k", help="memories in the store, such as 10k or 100k")
-    parser.add_argument("--calls", type=int, default=200, help="questions for each checkout")
-    parser.add_argument("--load-s", type=float, default=0, help="seconds of ten clients at once; 0 for none")
-    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,16 +100,15 @@ def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     if server is None and not hooks and file.format != "toml":
         return None
     block = _toml_block(wish) if file.format == "toml" else ""
-    snippet = block or _snippet_of(file, server, hooks)
+    merge = partial(merge_json, server_keys=file.server_keys, server=server, hooks=hooks, always=file.always)
+    snippet = block or merge(b"").decode().rstrip()
     before: bytes | None = None
     try:
         before = read_file(path)
         if file.format == "snippet":
             raise NotMergeable("Its settings may have comments, which would be lost.")
         old = before or b""
-        after = merge_toml(old, block) if block else merge_json(
-            old, server_keys=file.server_keys, server=server, hooks=hooks, always=file.always
-        )  # fmt: skip
+        after = merge_toml(old, block) if block else merge(old)
         if before is not None and not block and parse_json(after) == parse_json(before):
             after = before  # as it is already
     except NotMergeable as refused:
@@ -152,13 +152,6 @@ def _toml_block(wish: Wish) -> str:
     else:
         lines.append(f"http_headers = {{ Authorization = {json.dumps(f'Bearer {wish.token}')} }}")
     return "\n".join(lines)
-
-
-def _snippet_of(file: ConfigFile, server: dict[str, Any] | None, hooks: dict[str, dict[str, Any]]) -> str:
-    """What belongs into the file, for a person to merge."""
-    keys = file.server_keys
-    merged = merge_json(b"", server_keys=keys, server=server, hooks=hooks, always=file.always)
-    return merged.decode().rstrip()
 
 
 def apply(wish: Wish, ledger: Ledger, changes: Iterable[FileChange]) -> None:

@@ -57,18 +57,19 @@ def home_messages(config: Config) -> _Found:
     if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
         hint = "Give the folder to the user that runs Loci, or set LOCI_HOME to another folder."
         return [Error(f"LOCI_HOME {home} is not a writable folder.", hint=hint, id="loci.E004")]
-    if os.name == "nt":  # Windows has no permission bits
-        return []
-    private = [(home, "700"), (home / "keys", "700"), (home / "keys" / "django.key", "600")]
-    return [
-        Warning(
-            gettext("Other users can read {path}.").format(path=path),
-            hint=gettext("Run `{command}`.").format(command=f"chmod {mode} {path}"),
-            id="loci.W001",
-        )
-        for path, mode in private
-        if path.exists() and path.stat().st_mode & _OTHER_USERS
-    ]
+    private = ((home, "700"), (home / "keys", "700"), (home / "keys" / "django.key", "600"))
+    message = gettext("Other users can read {path}.")
+    return [_open_to_others(message, path, mode, "loci.W001") for path, mode in private if _is_open(path)]
+
+
+def _is_open(path: Path) -> bool:
+    """Whether other users can read a path; Windows has no permission bits."""
+    return os.name != "nt" and path.exists() and bool(path.stat().st_mode & _OTHER_USERS)
+
+
+def _open_to_others(message: str, path: Path, mode: str, code: str) -> Warning:
+    hint = gettext("Run `{command}`.").format(command=f"chmod {mode} {path}")
+    return Warning(message.format(path=path), hint=hint, id=code)
 
 
 @_registered
@@ -76,14 +77,9 @@ def host_messages(config: Config) -> _Found:
     """A warning if every host name is accepted although other machines can reach the server."""
     if config.on_loopback or "*" not in config.server.allowed_hosts:
         return []
+    message = gettext("Every host name is allowed, so any web page can send requests to Loci.")
     hint = gettext("List the host names that clients use in LOCI_ALLOWED_HOSTS or [server] allowed_hosts.")
-    return [
-        Warning(
-            gettext("Every host name is allowed, so any web page can send requests to Loci."),
-            hint=hint,
-            id="loci.W002",
-        )
-    ]
+    return [Warning(message, hint=hint, id="loci.W002")]
 
 
 @_registered
@@ -99,28 +95,17 @@ def _check_removed(config: Config) -> _Found:
 @_registered
 def check_guard(config: Config) -> _Found:
     """Check that guard.floor has known kinds and treatments, and that guard.classifier is a complete folder."""
-    try:
-        read_pairs(config.guard.floor)
-    except UnknownRule as error:
-        return [
-            Error(
-                f"guard.floor: {error}",
-                hint="Write kind=treatment or word=TEXT, as in docs/guard.md.",
-                id="loci.E005",
-            )
-        ]
     folder = config.guard.classifier
     try:
+        read_pairs(config.guard.floor)
         if folder:
             read_options(Path(folder))
+    except UnknownRule as error:
+        hint = "Write kind=treatment or word=TEXT, as in docs/guard.md."
+        return [Error(f"guard.floor: {error}", hint=hint, id="loci.E005")]
     except ClassifierError as error:
-        return [
-            Error(
-                f"guard.classifier: {error}.",
-                hint="docs/guard.md says what the folder holds.",
-                id="loci.E006",
-            )
-        ]
+        hint = "docs/guard.md says what the folder holds."
+        return [Error(f"guard.classifier: {error}.", hint=hint, id="loci.E006")]
     return []
 
 
@@ -141,38 +126,21 @@ def encryption_messages(config: Config) -> _Found:
     if config.storage.encryption == "none":
         return []
     if config.database_url:
-        return [
-            Warning(
-                gettext("storage.encryption does nothing on PostgreSQL."),
-                hint=gettext("Encrypt the server's disk: docs/how-to/encrypt.md."),
-                id="loci.W003",
-            )
-        ]
-    files = config.files
+        message = gettext("storage.encryption does nothing on PostgreSQL.")
+        hint = gettext("Encrypt the server's disk: docs/how-to/encrypt.md.")
+        return [Warning(message, hint=hint, id="loci.W003")]
+    files, path = config.files, config.storage.key_file
     found: list[CheckMessage] = []
     if (files.watch or files.rooms or files.daily_log) and not files.beside_encryption:
-        found.append(
-            Warning(
-                gettext(
-                    "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be."
-                ),
-                hint=gettext(
-                    "To keep plain files next to an encrypted store, set files.beside_encryption = true."
-                ),
-                id="loci.W006",
-            )
+        message = gettext(
+            "files.watch, files.rooms and files.daily_log are off: the store is encrypted, and these files would not be."
         )
-    path = config.storage.key_file
-    if path is None or os.name == "nt" or not path.exists() or not path.stat().st_mode & _OTHER_USERS:
-        return found
-    return [
-        *found,
-        Warning(
-            gettext("Other users can read the key {path}.").format(path=path),
-            hint=gettext("Run `{command}`.").format(command=f"chmod 600 {path}"),
-            id="loci.W004",
-        ),
-    ]
+        hint = gettext("To keep plain files next to an encrypted store, set files.beside_encryption = true.")
+        found.append(Warning(message, hint=hint, id="loci.W006"))
+    if path is not None and _is_open(path):
+        message = gettext("Other users can read the key {path}.")
+        found.append(_open_to_others(message, path, "600", "loci.W004"))
+    return found
 
 
 @register(Tags.database)

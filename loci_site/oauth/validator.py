@@ -2,8 +2,6 @@
 
 import hashlib
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from oauth2_provider.models import RefreshToken
@@ -79,27 +77,20 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
         return made
 
     def _check_and_set_request_resource(self, request: Request) -> None:
-        with _hash_code_of(request):
+        code = getattr(request, "code", None)
+        if code:
+            request.code = hash_code(code)  # by which the toolkit finds it
+        try:
             super()._check_and_set_request_resource(request)
+        finally:
+            if code:
+                request.code = code
         if request.resource != [audience_of(self.build_http_request(request))]:
             raise CustomOAuth2Error(
                 error="invalid_target",
                 description="Tokens are valid for this server's /mcp only: name it as the resource.",
                 request=request,
             )
-
-
-@contextmanager
-def _hash_code_of(request: Request) -> Iterator[None]:
-    """Replace the request's code by its hash during the block, so that the toolkit finds it."""
-    code = getattr(request, "code", None)
-    if code:
-        request.code = hash_code(code)
-    try:
-        yield
-    finally:
-        if code:
-            request.code = code
 
 
 def hash_code(code: str) -> str:

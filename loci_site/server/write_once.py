@@ -77,7 +77,9 @@ def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
     """
     with _LOCK:
         if digest in _IN_FLIGHT:
-            raise InFlight("A write with this key is under way.", wait_s=1, field=write.field)
+            raise InFlight(
+                "A write with this key is under way.", hint="Try again in 1 s.", field=write.field, wait_s=1
+            )
         _IN_FLIGHT.add(digest)
     try:
         yield

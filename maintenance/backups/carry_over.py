@@ -18,9 +18,9 @@ from memories.lifecycle.verbs import reject, retract
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.store.withdrawn.tombstones import find_tombstones
 from memories.types import WITHDRAWN_TRUSTS, State
+from storage.bulk import batches
 
 REASON = "withdrawn after the backup was made"
-BATCH_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,7 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
             .order_by("key")
             .values_list("id", "content")
         )
-        for at in range(0, len(rows), BATCH_ROWS):
-            part = rows[at : at + BATCH_ROWS]
+        for part in batches(rows):
             hits = find_tombstones(group, [text for _, text in part])
             found |= {id_: hits[text].kind for id_, text in part if text in hits and hits[text].pk in active}
     return found
@@ -127,8 +126,8 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
 def withdrawn_versions(marks: list[Tombstone]) -> dict[UUID, str]:
     """Memories named by the tombstones that are compacted, merged, expired or forgotten in the copy."""
     kinds = {mark.memory_id: mark.kind for mark in marks if mark.kind != TombstoneKind.REJECTED}
-    ids, found = list(kinds), set[UUID]()
-    for at in range(0, len(ids), BATCH_ROWS):
-        rows = Memory.objects.filter(id__in=ids[at : at + BATCH_ROWS], state__in=HISTORY_STATES)
+    found = set[UUID]()
+    for ids in batches(kinds):
+        rows = Memory.objects.filter(id__in=ids, state__in=HISTORY_STATES)
         found.update(rows.values_list("id", flat=True))
-    return {id_: kinds[id_] for id_ in ids if id_ in found}
+    return {id_: kind for id_, kind in kinds.items() if id_ in found}

@@ -20,7 +20,6 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
-from access.models import AuditHead
 from maintenance.backups import require_admin, write_backup
 from maintenance.backups.archive import (
     BackupManifest,
@@ -44,6 +43,7 @@ from maintenance.backups.open_copy import (
     applied_migrations,
     check_version,
     key_files,
+    log_ends,
     memories_by_group,
     migrate_copy,
     pending_migrations,
@@ -117,8 +117,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
         with explain_database_errors(archive), copies().use(folder / copies().part):
-            check_integrity(archive)
-            check_origin(archive, manifest)
+            check_database(archive, manifest)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = present_state()
@@ -166,8 +165,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_p
         unpack(archive, folder)
         copy = folder / copies().part
         with explain_database_errors(archive), copies().use(copy):
-            check_integrity(archive)
-            check_origin(archive, manifest)
+            check_database(archive, manifest)
             migrated = migrate_copy()
             if memories_by_group() != manifest.groups:
                 raise not_as_described(archive, "other memories")
@@ -190,7 +188,7 @@ def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progre
     report("keeping the present store", 1, 4)
     if present == "readable":
         withdrawals = read_withdrawals()
-        replaced = {head.chain: [head.seq, head.hash] for head in AuditHead.objects.filter(origin=audit.OWN)}
+        replaced = log_ends()
         before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), ignore_progress).path
     elif present == "damaged":
         before = copies().set_damaged_aside()
@@ -242,14 +240,10 @@ def check_archive(actor: Actor, archive: Path) -> BackupManifest:
     return manifest
 
 
-def check_integrity(archive: Path) -> None:
-    """Raise InvalidInput if the opened database of this backup is damaged."""
+def check_database(archive: Path, manifest: BackupManifest) -> None:
+    """Raise InvalidInput if the opened database of this backup is damaged, or not the one that its manifest describes."""
     if faults := copies().faults(is_quick=False):
         raise unusable(f"The database in {archive.name} is damaged: {'; '.join(faults)}.")
-
-
-def check_origin(archive: Path, manifest: BackupManifest) -> None:
-    """Raise InvalidInput if the opened database was not written by Loci as its manifest says."""
     if applied_migrations() != manifest.migrations:
         raise not_as_described(archive, "other migrations")
     if foreign := copies().foreign_code():

@@ -12,18 +12,17 @@ from memories.embedding import Encoder
 from memories.models import Memory, Piece
 from memories.store.pieces import as_vector, embedded_text
 from memories.types import State
+from storage.bulk import batches
 
 Matrix = NDArray[np.float32]
-KEYS_AT_ONCE = 500  # per statement; every database accepts that many parameters
 TINY = 1e-6
 
 
 def read_vectors(keys: Sequence[int], *, encoder: Encoder) -> dict[int, NDArray[np.float32]]:
     """The memories' vectors (float32[384], unit length) by key; memories without vectors are left out."""
     found: dict[int, NDArray[np.float32]] = {}
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        rows = Memory.objects.filter(key__in=keys[start : start + KEYS_AT_ONCE])
-        owners, matrix = read_mean_vectors(rows, encoder=encoder)
+    for some in batches(keys):
+        owners, matrix = read_mean_vectors(Memory.objects.filter(key__in=some), encoder=encoder)
         found |= dict(zip(owners, matrix, strict=True))
     return found
 

@@ -7,7 +7,7 @@ before is not listed twice, and what a person kept stays kept. Kinds that milder
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from django.db import transaction
 from access import audit
 from access.actor import Actor, require_admin_of_all
 from access.additions import additions
+from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import NotFound
 from access.groups.guarding import find_all, policy_of
@@ -40,7 +41,7 @@ Report = Callable[[int, int], object]
 
 
 @dataclass
-class ScanReport:
+class ScanReport(Answer):
     """What a scan found: kinds with their places, the memories to decide about, those quarantined, those only noted.
 
     Of them `former` are former versions. `checkpoints` have sensitive text, `checkpoints_held` of these are held back.
@@ -58,10 +59,6 @@ class ScanReport:
     held_elsewhere: int = 0  # places in chunks of files, which are held back
     dry_run: bool = False
     continued: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        return vars(self) | {"id": str(self.id), "kinds": dict(sorted(self.kinds.items()))}
 
     def __str__(self) -> str:
         if not self.kinds:
@@ -103,7 +100,7 @@ def scan_stored(
         if not dry_run:
             with transaction.atomic():
                 IndexState.objects.filter(name=CURSOR).delete()
-                payload = scan.as_json() | {"action": "scan"}
+                payload = ScanReport.json(scan) | {"action": "scan"}
                 audit.append(actor, Operation.GUARD, subject=f"scan:{scan.id}", payload=payload)
     return scan
 

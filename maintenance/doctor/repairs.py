@@ -15,6 +15,7 @@ from memories.embedding import ModelUnavailable
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store.threads import refresh_context
+from storage.bulk import batches
 
 BATCH_ROWS = 100  # per transaction
 
@@ -65,10 +66,9 @@ def repair_contexts() -> str:
     """Rewrite the contexts that are out of date."""
     stale = [memory.key for memory in rows.stale_contexts()]
     count = 0
-    for at in range(0, len(stale), BATCH_ROWS):
+    for keys in batches(stale, BATCH_ROWS):
         with transaction.atomic():
-            batch = Memory.objects.filter(key__in=stale[at : at + BATCH_ROWS])
-            count += sum(refresh_context(memory) for memory in batch)
+            count += sum(refresh_context(memory) for memory in Memory.objects.filter(key__in=keys))
     return gettext("rewrote {count} contexts").format(count=count) if count else ""
 
 

@@ -12,7 +12,7 @@ from maintenance.doctor.report import Finding, stale_or_ok
 from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
-from storage.bulk import write_columns
+from storage.bulk import batches, write_columns
 
 BATCH_ROWS = 500
 
@@ -36,8 +36,7 @@ def stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]
 def repair_forms() -> str:
     """Rewrite outdated word forms and return the number as a sentence, empty if there were none."""
     stale = list(stale_of_text("forms", forms_of))
-    for start in range(0, len(stale), BATCH_ROWS):
-        batch = stale[start : start + BATCH_ROWS]
+    for batch in batches(stale, BATCH_ROWS):
         with transaction.atomic():
             write_columns(Memory, [row.key for row in batch], {"forms": [row.forms for row in batch]})
     return gettext("rewrote the word forms of {count} memories").format(count=len(stale)) if stale else ""

@@ -23,6 +23,7 @@ from memories.store.pieces import (
     passage_of,
     piece_rows,
 )
+from storage.bulk import batches
 
 log = logging.getLogger(__name__)
 # A text beyond it is embedded alone and after the others, so that a few of them keep nobody else's waiting.
@@ -91,7 +92,7 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
         )
     done = pieces = skipped = 0
     encoder = index_encoder() if keys or long_ones else None
-    for batch_keys in [*batches_of(keys, size=BATCH_MEMORIES), *batches_of(long_ones, size=1)]:
+    for batch_keys in [*batches(keys, BATCH_MEMORIES), *batches(long_ones, 1)]:
         if time.monotonic() - began > seconds:
             break
         batch = list(
@@ -146,11 +147,6 @@ def owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:
     in_size = Q(end__gt=LONG_CHARS) if is_long else Q(end__lte=LONG_CHARS)
     found = owed_pieces().filter(in_size).order_by("memory_id")
     return found.values_list("memory_id", flat=True).distinct()[:limit]
-
-
-def batches_of(keys: Sequence[int], *, size: int) -> list[Sequence[int]]:
-    """The keys in batches of this size."""
-    return [keys[at : at + size] for at in range(0, len(keys), size)]
 
 
 def index_encoder() -> Encoder:

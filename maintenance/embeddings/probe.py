@@ -1,7 +1,5 @@
 """Texts that wait for a comparison with the withdrawn texts: compared once their vectors are there."""
 
-from dataclasses import dataclass
-
 from django.db import transaction
 
 from access.actor import Actor
@@ -23,50 +21,40 @@ from storage.compiled_queries import CompiledQuery
 _ANY_UNPROBED = CompiledQuery(lambda: Unprobed.objects.order_by().values_list("memory_id")[:1], 0)
 
 
-@dataclass(frozen=True)
-class ProbeResult:
-    """Texts that count from now on, and texts that wait for a curator since they restate a withdrawn one."""
-
-    released: int = 0
-    held: int = 0
-
-
 def has_unprobed() -> bool:
     """True if any text waits for the comparison; one short query."""
     return bool(_ANY_UNPROBED.rows())
 
 
-def probe_waiting(actor: Actor, *, limit: int) -> ProbeResult:
+def probe_waiting(actor: Actor, *, limit: int) -> None:
     """Compare up to `limit` waiting texts whose vectors are there, oldest first; one transaction each.
 
     May be killed: what was not compared is compared by the next call.
     """
     if not has_unprobed():
-        return ProbeResult()
+        return
     model = indexed_model()
     waiting = Unprobed.objects.filter(memory__pieces__model=model, memory__pieces__embedding__isnull=False)
     keys = waiting.order_by("memory_id").values_list("memory_id", flat=True).distinct()[:limit]
-    outcomes = [probe_one(actor, key, model) for key in keys]
-    return ProbeResult(outcomes.count(True), outcomes.count(False))
+    for key in keys:
+        probe_one(actor, key, model)
 
 
-def probe_one(actor: Actor, key: int, model: str) -> bool | None:
-    """Compare one text: True if it counts now, False if a curator must decide, None if it is not to be compared yet."""
+def probe_one(actor: Actor, key: int, model: str) -> None:
+    """Compare one text: it counts from now on, or waits for a curator since it restates a withdrawn one."""
     with transaction.atomic():
         row = Unprobed.objects.select_related("memory__group", "memory__thread").filter(memory=key).first()
         if row is None:
-            return None
+            return
         memory = row.memory
         if memory.state != State.LIVE or memory.trust != Trust.CANDIDATE:
             row.delete()  # somebody has decided meanwhile
-            return None
+            return
         if not is_probed(memory.group_id, memory.scope, model):
-            return None  # a withdrawn text has no vector yet
+            return  # a withdrawn text has no vector yet
         row.delete()
-        if is_restated(actor, memory, model) or not row.trust or is_held_since(memory):
-            return False
-        release(actor, memory, row.trust)
-    return True
+        if not is_restated(actor, memory, model) and row.trust and not is_held_since(memory):
+            release(actor, memory, row.trust)
 
 
 def is_restated(actor: Actor, memory: Memory, model: str) -> bool:

@@ -1,7 +1,7 @@
 """Re-embed all memories with the configured model and window while the store is in use.
 
 New pieces are written beside the old ones, which keep answering until the last new one exists; then the index is
-switched in one short transaction. After a kill, the next run continues: what was written stays.
+switched in one transaction. After a kill, the next run continues: what was written stays.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store.pieces import claim_index, embed_passages, indexed_model, passage_of, piece_rows
+from storage.bulk import batches
 from storage.progress import Progress, ignore_progress
 
 EMBED_BATCH = 64  # memories; the encoder sorts them by length and runs eight at a time
@@ -140,8 +141,7 @@ def embed_batch(batch: Sequence[Memory], encoder: Encoder) -> EmbeddedCount:
     """Embed the memories, then write their pieces in short transactions."""
     embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
     total = EmbeddedCount(0, 0)
-    for at in range(0, len(batch), WRITE_BATCH):
-        part = list(zip(batch, embedded, strict=True))[at : at + WRITE_BATCH]
+    for part in batches(zip(batch, embedded, strict=True), WRITE_BATCH):
         with transaction.atomic():
             # Leave out memories that were purged, or embedded by another process, in the meantime.
             wanted = set(

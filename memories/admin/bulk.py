@@ -271,28 +271,19 @@ def verb_action(name: str) -> BulkAction:
     )
 
 
-def add_tags(actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool) -> BulkEffect:
-    """Add the tags that the memory lacks."""
-    wanted = tuple(dict.fromkeys((*memory.tags, *tags)))
-    return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)
+def tag_action(
+    name: str, label: str, past: str, wanted: Callable[[list[str], tuple[str, ...]], tuple[str, ...]]
+) -> BulkAction:
+    """The action that sets the tags that `wanted` makes of the memory's and the typed ones, if they differ."""
 
+    def apply(actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool) -> BulkEffect:
+        tags = wanted(memory.tags, given)
+        if tags == tuple(memory.tags):
+            return BulkEffect.NONE
+        edited = edit(actor, memory.id, EditDraft(tags=tags), reason=reason, dry_run=dry_run)
+        return BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else BulkEffect.CHANGED
 
-def remove_tags(
-    actor: Actor, memory: Memory, reason: str, tags: tuple[str, ...], dry_run: bool
-) -> BulkEffect:
-    """Take the tags from the memory."""
-    wanted = tuple(tag for tag in memory.tags if tag not in tags)
-    return change_tags(actor, memory, wanted, reason=reason, dry_run=dry_run)
-
-
-def change_tags(
-    actor: Actor, memory: Memory, wanted: tuple[str, ...], *, reason: str, dry_run: bool
-) -> BulkEffect:
-    """Set the tags if they differ."""
-    if wanted == tuple(memory.tags):
-        return BulkEffect.NONE
-    edited = edit(actor, memory.id, EditDraft(tags=wanted), reason=reason, dry_run=dry_run)
-    return BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else BulkEffect.CHANGED
+    return BulkAction(name, label, past, apply, needs_tags=True)
 
 
 def move_all(
@@ -333,8 +324,18 @@ def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
 
 BULK_ACTIONS = (
     *(verb_action(name) for name in OF_VERBS),
-    BulkAction("tag", gettext_noop("Add tags"), "tagged", add_tags, needs_tags=True),
-    BulkAction("untag", gettext_noop("Remove tags"), "untagged", remove_tags, needs_tags=True),
+    tag_action(
+        "tag",
+        gettext_noop("Add tags"),
+        "tagged",
+        lambda own, given: tuple(dict.fromkeys((*own, *given))),
+    ),
+    tag_action(
+        "untag",
+        gettext_noop("Remove tags"),
+        "untagged",
+        lambda own, given: tuple(tag for tag in own if tag not in given),
+    ),
     BulkAction("move", gettext_noop("Move to another group"), "moved", apply_all=move_all, needs_group=True),
 )
 

@@ -20,8 +20,7 @@ from memories.browse.inspection import Inspection, inspect_memory, treatment_now
 from memories.browse.recalls import questions_that_found
 from memories.entities.statements import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
-from memories.lifecycle.verb import Verb
-from memories.lifecycle.verbs import VERBS
+from memories.lifecycle.verbs import VERBS, Verb
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.queries.visibility import as_q, has_begun, recallable_by
@@ -103,10 +102,12 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
     # The question is asked in the memory's own group.
     may_ask = actor.may_enter(memory.group_id)
     found = inspect_memory(actor, memory.id, query=query if may_ask else "")
+    # The beginning of the text tells browser tabs apart.
+    title = Truncator(" ".join(memory.content.split())).chars(TITLE_CHARS)
     verdict = recall_verdict(actor, memory)
     is_editable = actor.may(WRITE, memory.group_id) and memory.state == State.LIVE
     return {
-        "title": page_title(memory),
+        "title": gettext("Memory") if memory.trust == Trust.QUARANTINED else title,
         "memory": memory,
         "found": found,
         "verdict": verdict,
@@ -136,13 +137,6 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         if is_editable
         else "",
     }
-
-
-def page_title(memory: Memory) -> str:
-    """The beginning of the text, which tells browser tabs apart; not of a quarantined one."""
-    if memory.trust == Trust.QUARANTINED:
-        return gettext("Memory")
-    return Truncator(" ".join(memory.content.split())).chars(TITLE_CHARS)
 
 
 def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
@@ -257,6 +251,13 @@ def group_facts(
         if memory.thread
         else "—"
     )
+    address = str(memory.metadata.get(CONVERSATION) or "")  # of the conversation that it was taken from
+    noted_in = find_by_address(actor, address) if address else None
+    conversation = (
+        format_html('<a href="{}">{}</a>', reverse("people:conversation", args=[noted_in.id]), noted_in.label)
+        if noted_in is not None
+        else address
+    )
     return [
         (gettext("Contents"), [
             (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
@@ -275,19 +276,11 @@ def group_facts(
         (gettext("Origin"), [
             (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
             (gettext("Source"), " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
-            *([(gettext("Conversation"), conversation_link(actor, str(noted)))] if (noted := memory.metadata.get(CONVERSATION)) else []),
+            *([(gettext("Conversation"), conversation)] if conversation else []),
             (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at), (gettext("Id"), str(memory.id)),
             *([(gettext("Metadata"), as_json_line(memory.metadata))] if memory.metadata else []),
         ]),
     ]  # fmt: skip
-
-
-def conversation_link(actor: Actor, address: str) -> str:
-    """The conversation that a note was taken from: a link to it if it was captured, else what the note says."""
-    found = find_by_address(actor, address)
-    if found is None:
-        return address
-    return format_html('<a href="{}">{}</a>', reverse("people:conversation", args=[found.id]), found.label)
 
 
 def as_json_line(value: Any) -> str:

@@ -1,12 +1,10 @@
 """Texts → token ids and their counts → unit vectors, in one ONNX session."""
 
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +19,8 @@ MOST_CHARS: Final = 1_000_000  # of cached words: about 20 MB with their counts
 class TokenCounts:
     """Token counts as `count` returns for texts, computed from what `count_words` returns for words.
 
-    Safe to share between threads.
+    The published tokenizer splits plain text at white space and at each sign, and looks at each word alone. Safe to share
+    between threads.
     """
 
     def __init__(
@@ -53,13 +52,6 @@ class TokenCounts:
         return known
 
 
-def _is_countable_by_words(config: dict[str, Any]) -> bool:
-    """True if the tokenizer of this configuration splits texts as described above."""
-    kinds = [(config[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer")]
-    special = [token["content"] for token in config["added_tokens"]]
-    return kinds == ["BertNormalizer", "BertPreTokenizer"] and all(word.startswith("[") for word in special)
-
-
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -85,6 +77,7 @@ class TextTokenizer:
         # The published file truncates at 128 and pads everything to 128.
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self.counts = TokenCounts(self._count_all, self._count_words).counts
 
     def ids(self, texts: Sequence[str], *, max_tokens: int) -> list[list[int]]:
         """Ids of each text with [CLS] and [SEP], truncated to `max_tokens` (the [SEP] stays)."""
@@ -96,16 +89,6 @@ class TextTokenizer:
         """Number of tokens without [CLS] and [SEP], not truncated."""
         [count] = self.counts([text])
         return count
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text, as count(); from cached word counts if the tokenizer allows."""
-        return self._counter(texts)
-
-    @cached_property
-    def _counter(self) -> Callable[[Sequence[str]], list[int]]:
-        if not _is_countable_by_words(json.loads(self._tokenizer.to_str())):
-            return self._count_all
-        return TokenCounts(self._count_all, self._count_words).counts
 
     def _count_all(self, texts: Sequence[str]) -> list[int]:
         # One call for all: other threads run throughout, not only between texts.
@@ -171,5 +154,7 @@ class OnnxSession:
         for index, row in enumerate(rows):
             ids[index, : len(row)] = row
             mask[index, : len(row)] = 1
-        vectors: Vectors = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})[0]
-        return vectors
+        [vectors] = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
+        # The graph's own lengths are off by a rounding, which would show in the last digit of a score.
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / lengths, dtype=np.float32)

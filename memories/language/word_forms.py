@@ -7,7 +7,7 @@ spaces (pairs of letters stand in for words), letters with separate marks, Arabi
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from memories.language.word_tables import parse_mapping, parse_pairs, parse_words, read_sections
@@ -355,14 +355,22 @@ def root(word: str) -> str:
     return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")
 
 
+def word_starts(lowered: str, beginning: str) -> Iterator[int]:
+    """The places in a lower-case text where a word begins like this."""
+    at = lowered.find(beginning)
+    while at >= 0:
+        if not at or not lowered[at - 1].isalnum():
+            yield at
+        at = lowered.find(beginning, at + 1)
+
+
 def count_root(lowered: str, form: str) -> int:
     """How many words of a lower-case text have this root; 0 for a phrase, whose words have one each."""
     if not form or " " in form:
         return 0
-    count, at = 0, lowered.find(form)
-    while at >= 0:
-        if not at or not lowered[at - 1].isalnum():
-            end = at + len(form) + (lowered[at + len(form) : at + len(form) + 1] == "s")
-            count += len(form) == ROOT_CHARS or not lowered[end : end + 1].isalnum()
-        at = lowered.find(form, at + 1)
+    count = 0
+    for at in word_starts(lowered, form):
+        end = at + len(form)
+        end += lowered[end : end + 1] == "s"
+        count += len(form) == ROOT_CHARS or not lowered[end : end + 1].isalnum()
     return count

@@ -15,9 +15,8 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
+from access.groups import hold_groups
 from access.groups.guarding import TextFinding
-from access.groups.locks import hold_groups
-from access.models import Group
 from memories.draft import (
     EDITED,
     STORED,
@@ -49,8 +48,9 @@ from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import (
     LABELS,
     find_withdrawn,
-    refuse_withdrawn_labels,
+    find_withdrawn_labels,
     refuse_withdrawn_reason,
+    repeated_text,
 )
 from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
 from memories.types import VISIBLE_TRUSTS, State, Trust
@@ -183,7 +183,9 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     """
     refuse_withdrawn_reason(actor, ready.memory.group, reason)
     labels = [name for name in LABELS if name in ready.differing]
-    refuse_withdrawn_labels(actor, ready.memory.group, ready.draft, names=labels)
+    [repeated] = find_withdrawn_labels([(ready.memory.group, ready.draft)], names=labels)
+    if repeated is not None:
+        raise repeated_text(actor, repeated[1], path=repeated[0])
     # A candidate beside the memory would be the same text twice, so new times wait as fields do.
     if ready.differing.isdisjoint(VERSIONED - TIMES):
         change = change_of(ready.differing)
@@ -274,7 +276,9 @@ def write_version(
     """Write the next row of the chain, or a candidate beside it if a person must decide; inside the transaction."""
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
-        refuse_barred(actor, old.group, old.scope, draft.content)
+        withdrawn = find_withdrawn(old.group, old.scope, draft.content)
+        if withdrawn is not None and withdrawn.is_refused:
+            raise Conflict(upper_first(withdrawn.describe(actor)), field="content")
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
         hint = "Retract one of the two."
@@ -288,7 +292,10 @@ def write_version(
     if seen.update(**values) != 1:
         raise changed_meanwhile(old)
     new = insert_version(actor, prepared, old.group, trust=trust_after_edit(actor, old), after=old, now=now)
-    copy_carried_fields(old, new, valid_from=draft.valid_from)
+    # An edit corrects, it does not re-date.
+    carried = {name: getattr(old, name) for name in CARRIED_FIELDS} | {"valid_from": draft.valid_from}
+    Memory.objects.filter(pk=new.pk).update(**carried)
+    new.refresh_from_db()
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
     if old.valid_from is not None and old.valid_from > now and draft.valid_from != old.valid_from:
@@ -375,17 +382,3 @@ def refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory) -> None:
             hint="Lift its tombstone, or use another text.",
             field="content",
         )
-
-
-def copy_carried_fields(old: Memory, new: Memory, *, valid_from: datetime | None) -> None:
-    """Copy the former version's position and times to the new one: an edit corrects, it does not re-date."""
-    values = {name: getattr(old, name) for name in CARRIED_FIELDS} | {"valid_from": valid_from}
-    Memory.objects.filter(pk=new.pk).update(**values)
-    new.refresh_from_db()
-
-
-def refuse_barred(actor: Actor, group: Group, scope: str, text: str) -> None:
-    """Raise Conflict if exactly this text was withdrawn."""
-    withdrawn = find_withdrawn(group, scope, text)
-    if withdrawn is not None and withdrawn.is_refused:
-        raise Conflict(upper_first(withdrawn.describe(actor)), field="content")

@@ -14,13 +14,13 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import AuditEntry, RowChange
 from memories.draft import clean_reason
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, find_version, require_person, require_right
 from memories.lifecycle.undo import UNDO_HOURS
-from memories.lifecycle.undo.reverse import Reversed, Terms, reverse
+from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import MEMORY, FormerRow, rows_of, table_named
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.labels import doubts_of
@@ -85,7 +85,9 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
     before = snapshot(head_of(memory) if memory.state == State.SUPERSEDED else memory)
     with transaction.atomic():
         hold_groups([memory.group_id])
-        done = put_back(actor, memory, reason=reason)
+        # The rest of the change that took it away stays where it was built on since.
+        terms = Terms(reason, partial=memory.state != State.SUPERSEDED, required=frozenset({memory.key}))
+        done = reverse(actor, rows_to_restore(memory), terms)
         memory.refresh_from_db()
         differences = changes(before, snapshot(memory))
         transaction.set_rollback(dry_run)
@@ -105,13 +107,6 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
         dry_run,
         changes=differences,
     )
-
-
-def put_back(actor: Actor, memory: Memory, *, reason: str) -> Reversed:
-    """Take back the change that took the memory away; the rest of that change stays where it was built on since."""
-    rows = rows_to_restore(memory)
-    terms = Terms(reason, partial=memory.state != State.SUPERSEDED, required=frozenset({memory.key}))
-    return reverse(actor, rows, terms)
 
 
 def rows_to_restore(memory: Memory) -> list[FormerRow]:

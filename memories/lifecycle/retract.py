@@ -15,8 +15,8 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
-from access.groups.locks import hold_groups
-from memories.draft import Draft, EditDraft, clean_reason
+from access.groups import hold_groups
+from memories.draft import EditDraft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold
 from memories.language.dress import fold_hash, undressed
 from memories.lifecycle.approve import join_chain
@@ -34,11 +34,12 @@ from memories.lifecycle.target import (
     barred_line,
     change_fields,
     check_successor,
+    live_texts_beside,
     require_right,
     require_state,
 )
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.models.text_lookup import has_text, newest
+from memories.models.text_lookup import newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
@@ -220,34 +221,21 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)
     if fold(text) == fold(memory.content) or is_same_dressed:
         raise same_text_error()
-    live = find_live_by_text(memory, text)
+    same = live_texts_beside(memory, content_hash(text), fold_hash(text))
+    live = newest(same.select_related("group", "thread"))
     if live is not None:
         return existing_successor(actor, memory, live)
     edit = prepare_edit(actor, memory.id, EditDraft(content=text)) if memory.state == State.LIVE else None
-    prepared = edit.prepared if edit is not None else prepare_store(actor, _independent_draft(memory, text))
+    if edit is not None:
+        prepared = edit.prepared
+    else:  # a memory of its own: what was retracted no longer counted
+        draft = replace(as_draft(memory), content=text, valid_to=None, expires_at=None)
+        prepared = prepare_store(actor, replace(draft, confidence=max(draft.confidence, 0.7)))
     if prepared is not None and any(
         n.is_same and n.memory.key == memory.key for n in prepared.probed_neighbours
     ):
         raise same_text_error()
     return Successor(edit=edit, text=None if edit is not None else prepared)
-
-
-def _independent_draft(memory: Memory, text: str) -> Draft:
-    """The successor of a memory that was no longer live, as a draft of its own."""
-    draft = as_draft(memory)
-    return replace(draft, content=text, valid_to=None, expires_at=None, confidence=max(draft.confidence, 0.7))
-
-
-def find_live_by_text(memory: Memory, text: str) -> Memory | None:
-    """The live memory of the same group, scope and type that already has this text."""
-    rows = Memory.objects.select_related("group", "thread").filter(
-        has_text(content_hash(text), fold_hash(text)),
-        group=memory.group_id,
-        scope=memory.scope,
-        type=memory.type,
-        state=State.LIVE,
-    )
-    return newest(rows)
 
 
 def existing_successor(actor: Actor, memory: Memory, found: Memory) -> Successor:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -13,7 +14,7 @@ from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
 from memories.language.cleaning import first_words
@@ -215,14 +216,18 @@ def find_live_twin(memory: Memory) -> Memory | None:
     """Another live memory with exactly this text; None for an event, since events have no duplicates."""
     if memory.type == Type.EPISODIC:
         return None
-    twins = Memory.objects.filter(
-        has_text(memory.content_hash, memory.fold_hash),
+    return newest(live_texts_beside(memory, memory.content_hash, memory.fold_hash).exclude(pk=memory.pk))
+
+
+def live_texts_beside(memory: Memory, content_hash: str, fold_hash: str) -> QuerySet[Memory]:
+    """The live memories of a memory's group, scope and type with the text of these hashes."""
+    return Memory.objects.filter(
+        has_text(content_hash, fold_hash),
         group=memory.group_id,
         scope=memory.scope,
         type=memory.type,
         state=State.LIVE,
     )
-    return newest(twins.exclude(pk=memory.pk))
 
 
 def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) -> None:

@@ -33,8 +33,8 @@ from memories.recall.answer import (
     take_notes,
     to_items,
 )
-from memories.recall.budget import Frame, counting_encoder, fit, fit_best
-from memories.recall.choosing import read_visible
+from memories.recall.budget import Fitting, Frame, counting_encoder
+from memories.recall.choosing import fit_hits, read_visible
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
     Question,
@@ -184,16 +184,7 @@ def _recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Reca
     notes = take_notes(memories, visibility, group=slug)
     frame = Frame(slug, count=len(memories), missing=tuple(missing), by_id=True)
     frame = frame.with_missing_within(budget // 2 if memories else budget, counting)
-    fitted = fit(
-        memories,
-        frame,
-        notes,
-        token_budget=budget,
-        encoder=available_encoder(),
-        summary_only=request.summary_only,
-    )
-    if memories and not fitted.portions:
-        fitted = fit_best(memories, frame, notes, token_budget=budget, encoder=available_encoder()) or fitted
+    fitted = fit_hits(memories, frame, notes, Fitting(budget, counting, request.summary_only))
     answer = RecallResult(
         to_items(fitted.portions, dict.fromkeys(found_rows, 1.0), {}, notes),
         slug,

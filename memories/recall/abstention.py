@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access.limits.deadline import check_time
 from memories.language.cleaning import without_marks
-from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root
+from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root, word_starts
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Memory
 from memories.recall.dates.stored import is_past, is_true_at, mentions_any_of
@@ -97,18 +97,15 @@ def _find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
 
 def _has_root(lowered: str, form: str) -> bool:
     """Whether a word of a lower-case ASCII text has this root, as root() returns it."""
-    at = lowered.find(form)
-    while at >= 0:
-        if not at or not lowered[at - 1].isalnum():
-            end = at + len(form)
-            goes_on = lowered[end : end + 1].isalnum()
-            if len(form) == ROOT_CHARS and (goes_on or form[-1] != "s"):
-                return True
-            while lowered[end : end + 1] == "s" and end < at + ROOT_CHARS:
-                end += 1
-            if form[-1] != "s" and not lowered[end : end + 1].isalnum():
-                return True
-        at = lowered.find(form, at + 1)
+    for at in word_starts(lowered, form):
+        end = at + len(form)
+        goes_on = lowered[end : end + 1].isalnum()
+        if len(form) == ROOT_CHARS and (goes_on or form[-1] != "s"):
+            return True
+        while lowered[end : end + 1] == "s" and end < at + ROOT_CHARS:
+            end += 1
+        if form[-1] != "s" and not lowered[end : end + 1].isalnum():
+            return True
     return False
 
 
@@ -226,12 +223,11 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
 def _has_name(lowered: str, name: str) -> bool:
     """Whether a lower-case text has a word that begins like the name; a short name whole, or in the plural."""
     beginning, is_whole = name[:NAME_CHARS], len(name) <= NAME_CHARS
-    at = lowered.find(beginning)
-    while at >= 0:
-        rest = lowered[at + len(beginning) :][:2].removeprefix("s") if is_whole else ""
-        if not lowered[max(at - 1, 0) : at].isalnum() and not rest[:1].isalnum():
+    for at in word_starts(lowered, beginning):
+        end = at + len(beginning)
+        rest = lowered[end : end + 2].removeprefix("s") if is_whole else ""
+        if not rest[:1].isalnum():
             return True
-        at = lowered.find(beginning, at + 1)
     return False
 
 
@@ -303,14 +299,10 @@ def lead_of_others(
 def is_about(text: str, name: str) -> bool:
     """Whether a turn is about the person ("Maria says so", "Maria's car") and does not only greet them ("Hey Maria!")."""
     lowered = text.lower()
-    at = lowered.find(name)
-    while at >= 0:
-        is_word = not lowered[max(at - 1, 0) : at].isalnum()
-        is_followed = _FOLLOWED.match(lowered, at + len(name)) is not None
-        if is_word and is_followed and not lowered.endswith(_GREETINGS, 0, at):
-            return True
-        at = lowered.find(name, at + 1)
-    return False
+    return any(
+        _FOLLOWED.match(lowered, at + len(name)) and not lowered.endswith(_GREETINGS, 0, at)
+        for at in word_starts(lowered, name)
+    )
 
 
 def _strength(scores: Sequence[float]) -> float:

@@ -1,24 +1,29 @@
 """From a ranking to an answer: relations as lines, the memories chosen, cut to the budget, with the turns around them."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final
 
 from django.conf import settings
+from django.db.models import BigIntegerField, Q, QuerySet, Value
 
 from access.visibility import Visibility
 from memories.embedding import Encoder
 from memories.entities.lines import RelationLine, fence_relations
 from memories.models import Memory
+from memories.queries.by_key import pad_keys
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of, read_doubts
-from memories.queries.quoting import fence
+from memories.queries.quoting import fence, mark_turn
+from memories.queries.visibility import sees
 from memories.recall.abstention import Confidence
-from memories.recall.around import NOTHING_AROUND, NearTurn, find_around
-from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit_best
+from memories.recall.budget import Fitting, Frame, Notes, Portion, count_tokens, counting_encoder
 from memories.recall.choosing import (
     ChosenMemories,
     Collects,
-    Fitting,
+    Excerpts,
     answer_limits,
     fit_hits,
     judge_and_choose,
@@ -28,12 +33,42 @@ from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import requested_lines
 from memories.recall.scoring import Trace
-from memories.store.withdrawn.left_out import (
-    find_visible_coming,
-    find_visible_conflicts,
-)
+from memories.recall.weights import TURN_CHARS, TURN_REACH
+from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
+from storage.compiled_queries import CompiledQuery
 
 BY_ID = "ids"  # the mode of an answer to ids
+# Of the query for turns around hits: its smallest compiled size; larger ones are doubled.
+_MIN_HITS = 4
+_READ_CHARS = 800  # of a turn, searched for the question's words
+_MIN_ROOM = 20  # tokens; less holds no turn
+# What the Visibility, labels and the answer read: whole rows take twice as long.
+_COLUMNS: Final = (
+    "key", "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "outside", "tags", "source", "confidence",
+    "importance", "root", "valid_from", "valid_to", "valid_to_known_at", "created_at", "retired_at", "expires_at", "author_name",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NearTurn:
+    """A turn beside a hit: `offset` is its place from there, `text` the part of it that is shown as `line`."""
+
+    memory: Memory
+    offset: int
+    text: str
+    line: str
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Around:
+    """The turns around hits, by the hits' keys, and the tokens of their lines."""
+
+    turns: Mapping[int, tuple[NearTurn, ...]] = field(default_factory=dict)
+    tokens: int = 0
+
+
+_NOTHING_AROUND: Final = Around()
 
 
 @dataclass(frozen=True)
@@ -193,7 +228,7 @@ def build_answer(
         collects=collects if is_found else Collects.NOTHING,
     )
     is_short = request.summary_only or not is_found
-    fitting = Fitting(budget - spent, encoder, summary_only=is_short, words=question.subject_words)
+    fitting = Fitting(budget - spent, counting, summary_only=is_short, words=question.subject_words)
     fitted = fit_items(chosen, shown, visibility, fitting, trace, wants_turns=request.around and not is_short)
     for memory in fitted.left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
@@ -227,19 +262,12 @@ def fit_items(
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
-    if chosen.memories and not (fitted.portions or shown.is_abstained or shown.relations):
-        least = fit_best(
-            chosen.memories, shown, notes, token_budget=fitting.token_budget, encoder=fitting.encoder
-        )
-        fitted = least or fitted
-    around = NOTHING_AROUND
+    around = _NOTHING_AROUND
     if wants_turns and not (shown.collects or fitted.is_tight):
-        around = find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
+        around = _find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
     scores = dict(chosen.ranking.scores)
-    for (
-        key,
-        same,
-    ) in chosen.alike.items():  # the one that is kept has the score of the best, in whose place it is
+    for key, same in chosen.alike.items():
+        # The one that is kept has the score of the best, in whose place it is.
         scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
     numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
@@ -287,3 +315,113 @@ def to_items(
         )
         for portion in portions
     )
+
+
+def _find_around(
+    portions: Sequence[Portion],
+    ranking: Ranking,
+    visibility: Visibility,
+    notes: Notes,
+    fitting: Fitting,
+) -> Around:
+    """The turns around those hits that are turns, the best hits' first, in what is left of the budget.
+
+    A turn that the caller may not see, that the group has withdrawn, that is itself a hit or an equal of one is no part of it.
+    No query without a turn or without room, one query otherwise.
+    """
+    found = ranking.candidates
+    hits = [
+        portion.memory
+        for portion in portions
+        if portion.memory.position is not None
+        and (candidate := found.get(portion.memory.key)) is not None
+        and candidate.is_turn
+    ]
+    if not hits or fitting.token_budget < _MIN_ROOM:
+        return _NOTHING_AROUND
+    equals = (memory.key for same in notes.alike.values() for memory in same)
+    known = {*(portion.memory.key for portion in portions), *equals}
+    is_seen = sees(visibility)
+    rows = [row for row in _read_beside(hits) if row.key not in known and is_seen(row)]
+    left_out = find_left_out(rows, visibility)
+    read_doubts(rows)
+    places = {(row.thread_id, row.position): row for row in rows if row.key not in left_out}
+    return _fill_room(hits, places, Excerpts(fitting.words, fitting.encoder), fitting)
+
+
+def _fill_room(
+    hits: Sequence[Memory],
+    places: dict[tuple[int | None, int | None], Memory],
+    excerpts: Excerpts,
+    fitting: Fitting,
+) -> Around:
+    """As many of the rows beside each hit as there is room for, nearest first."""
+    turns = [
+        (hit.key, _make_turn(row, offset, hit, excerpts))
+        for hit in hits
+        for offset, row in _take_beside(hit, places)
+    ]
+
+    def spent() -> int:
+        return count_tokens("".join(f"{turn.line}\n" for _, turn in turns), fitting.encoder) if turns else 0
+
+    while (tokens := spent()) > fitting.token_budget:
+        turns = turns[: min(len(turns) - 1, len(turns) * fitting.token_budget // tokens)]
+    near = defaultdict[int, list[NearTurn]](list)
+    for key, turn in turns:
+        near[key].append(turn)
+    in_order = {key: tuple(sorted(own, key=lambda turn: turn.offset)) for key, own in near.items()}
+    return Around(in_order, tokens)
+
+
+def _take_beside(
+    hit: Memory, places: dict[tuple[int | None, int | None], Memory]
+) -> Iterator[tuple[int, Memory]]:
+    """The rows beside a hit with their places from there, nearest first; each is taken out of `places`."""
+    for distance in range(1, TURN_REACH + 1):
+        for offset in (-distance, distance):
+            if row := places.pop((hit.thread_id, (hit.position or 0) + offset), None):
+                yield offset, row
+
+
+def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> NearTurn:
+    """The row as a turn beside the hit, with its date if that is another one."""
+    text = (
+        excerpts.part_of(row.content, TURN_CHARS, read_chars=_READ_CHARS)
+        if len(row.content) > TURN_CHARS
+        else row.content
+    )
+    day, hit_day = (f"{each.moment:%Y-%m-%d}" for each in (row, hit))
+    line = mark_turn(row, text, label=label_of(row), when=day if day != hit_day else "")
+    return NearTurn(row, offset, text, line, is_cut=text != row.content)
+
+
+def _read_beside(hits: Sequence[Memory]) -> list[Memory]:
+    """The rows in the places around those of the hits, in whatever state; one query."""
+    padded = pad_keys(hits, least=_MIN_HITS)
+    values = [
+        value
+        for hit in padded
+        for value in (hit.thread_id or 0, (hit.position or 0) - TURN_REACH, (hit.position or 0) + TURN_REACH)
+    ]
+    rows = _places_query(len(padded)).rows(*values)
+    threads = {hit.thread_id: hit.thread for hit in hits}
+    for row in rows:
+        row.thread = threads[row.thread_id]
+    return rows
+
+
+@cache
+def _places_query(count: int) -> CompiledQuery[Memory]:
+    # As an expression: a placeholder is outside the column's range, where Django expects no row.
+    def bound(value: int) -> Value:
+        return Value(value, output_field=BigIntegerField())
+
+    def make(*values: int) -> QuerySet[Memory]:
+        places = Q()
+        for at in range(0, len(values), 3):
+            thread, low, high = values[at : at + 3]
+            places |= Q(thread=thread, position__gte=bound(low), position__lte=bound(high))
+        return Memory.objects.only(*_COLUMNS).filter(places).order_by()
+
+    return CompiledQuery(make, 3 * count)

@@ -282,21 +282,29 @@ class Notes:
         return blocks
 
 
-def fit(
-    memories: Sequence[Memory],
-    frame: Frame,
-    notes: Notes,
-    *,
-    token_budget: int,
-    encoder: Encoder | None,
-    summary_only: bool,
-) -> FittedAnswer:
+@dataclass(frozen=True)
+class Fitting:
+    """How an answer is fitted: its tokens, who counts them, whether only beginnings are wanted, and the question's `words`."""
+
+    token_budget: int
+    encoder: Encoder | None  # as counting_encoder() returns it
+    summary_only: bool = False
+    words: frozenset[str] = frozenset()
+
+    def after(self, fitted: FittedAnswer) -> "Fitting":
+        """The same with the tokens that this answer leaves."""
+        return replace(self, token_budget=self.token_budget - fitted.tokens)
+
+
+def fit(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
     """The memories that fit into the budget with the text around them."""
-    counting = counting_encoder(encoder)
+    counting = fitting.encoder
 
     def packed(around: Frame) -> tuple[list[Portion], list[Memory]]:
-        room = token_budget - around.tokens(counting)
-        return pack(memories, token_budget=room, encoder=counting, show=notes.show, summary_only=summary_only)
+        room = fitting.token_budget - around.tokens(counting)
+        return pack(
+            memories, token_budget=room, encoder=counting, show=notes.show, summary_only=fitting.summary_only
+        )
 
     portions, left_out = packed(frame)
     if left_out or any(portion.is_cut for portion in portions):
@@ -308,14 +316,11 @@ def fit(
     return FittedAnswer(portions, left_out, tokens)
 
 
-def fit_best(
-    memories: Sequence[Memory], frame: Frame, notes: Notes, *, token_budget: int, encoder: Encoder | None
-) -> FittedAnswer | None:
+def fit_best(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer | None:
     """A part of the first memory in the shortest frame, for a budget in which fit() has room for none; None if it has not."""
-    counting = counting_encoder(encoder)
-    tight = replace(frame, is_tight=True)
-    around = tight.tokens(counting)
-    portions, _ = pack(memories[:1], token_budget=token_budget - around, encoder=counting, show=notes.show)
+    around = replace(frame, is_tight=True).tokens(fitting.encoder)
+    room = fitting.token_budget - around
+    portions, _ = pack(memories[:1], token_budget=room, encoder=fitting.encoder, show=notes.show)
     if not portions:
         return None
     return FittedAnswer(portions, [*memories[1:]], around + portions[0].tokens, is_tight=True)

@@ -22,6 +22,7 @@ from memories.recall.abstention import NOTHING_RELEVANT, Confidence, is_answerab
 from memories.recall.budget import (
     ELLIPSIS,
     FittedAnswer,
+    Fitting,
     Frame,
     Notes,
     Portion,
@@ -29,9 +30,9 @@ from memories.recall.budget import (
     count_marks,
     count_memory_tokens,
     count_tokens,
-    counting_encoder,
     cut_text,
     fit,
+    fit_best,
 )
 from memories.recall.pipeline import Ranking, find_ranking
 from memories.recall.question import Question, RecallRequest
@@ -83,10 +84,6 @@ class Excerpts:
             room = room * limit // max(count, 1) - 2
         part = cut_text(text, limit, self._encoder)
         return part, count_tokens(escape(part), self._encoder)
-
-    def count_lines(self, lines: Sequence[str]) -> int:
-        """The tokens of the lines."""
-        return count_tokens("".join(f"{line}\n" for line in lines), self._encoder) if lines else 0
 
     def part_of(self, text: str, room: int, *, read_chars: int = READ_CHARS) -> str:
         """The sentences with most of the words, in about `room` characters, of the first `read_chars`."""
@@ -217,34 +214,19 @@ def answer_limits(
     )
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """How an answer is fitted: its tokens, who counts them, whether only beginnings are wanted, and the question's `words`."""
-
-    token_budget: int
-    encoder: Encoder | None
-    summary_only: bool
-    words: frozenset[str]
-
-    def after(self, fitted: FittedAnswer) -> "Fitting":
-        """The same with the tokens that this answer leaves."""
-        return replace(self, token_budget=self.token_budget - fitted.tokens)
-
-
 def fit_hits(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
-    """The hits within the budget: in short if the question collects, unless the caller wants beginnings anyway."""
+    """The hits within the budget: in short if the question collects, unless the caller wants beginnings anyway.
+
+    If there is room for none, a part of the best one, unless relations answer or nothing does.
+    """
     if frame.collects and not fitting.summary_only:
-        return _fit_collected(memories, frame, notes, fitting)
-    if frame.collects == Collects.OLDEST_FIRST:
-        memories = sorted(memories, key=in_time)
-    return fit(
-        memories,
-        frame,
-        notes,
-        token_budget=fitting.token_budget,
-        encoder=fitting.encoder,
-        summary_only=fitting.summary_only,
-    )
+        fitted = _fit_collected(memories, frame, notes, fitting)
+    else:
+        in_order = sorted(memories, key=in_time) if frame.collects == Collects.OLDEST_FIRST else memories
+        fitted = fit(in_order, frame, notes, fitting)
+    if memories and not (fitted.portions or frame.is_abstained or frame.relations):
+        return fit_best(memories, frame, notes, fitting) or fitted
+    return fitted
 
 
 def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
@@ -253,7 +235,7 @@ def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitti
     Up to MAX_COLLECTED: fewer, down to MIN_COLLECTED, so that each has room for USUAL_HIT_TOKENS, and fewer still if they
     would have less than MIN_HIT_TOKENS. Texts that are shorter than that leave their room to the others.
     """
-    counting = counting_encoder(fitting.encoder)
+    counting = fitting.encoder
     fullest = replace(frame, is_cut=True, left_out=len(memories))
     room = fitting.token_budget - fullest.tokens(counting)
     counts = count_memory_tokens(memories, counting)

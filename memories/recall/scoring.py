@@ -233,7 +233,7 @@ def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float 
         share = tuning.turn_share
     else:
         share = tuning.long_share if candidate.words > LONG_TEXT_WORDS else tuning.fact_share
-    return share * readable if tuning.by_script else share
+    return share * readable
 
 
 def fit_to_question(tuning: Tuning, question: Question, candidates: Sequence[Candidate]) -> Tuning:

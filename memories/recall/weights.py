@@ -54,15 +54,11 @@ class Tuning:
     asked_boost: float = 0.3  # and the question has the relation's predicate, or names both ends
     # The memory has an identifier of the question: more than all other parts together.
     identifier_boost: float = 1.5
-    by_identifier: bool = True
     # The tags of the memory are the question, or a part of it by their share of its words; set by hand, since no public
     # set has tags: a memory tagged with the one word asked for comes before those that only have it in their text.
     tag_boost: float = 0.5
     # Instead of it, if the question is nothing but tags of the memory and has several: all of them together are rarer.
     all_tags_boost: float = 0.8
-    by_relations: bool = True  # relations of the named entities add candidates and boosts
-    by_subject: bool = True  # search without the words that only say how to answer
-    by_script: bool = True  # meaning counts less where the model cannot read the question's script
 
 
 TUNING = Tuning()

@@ -258,25 +258,26 @@ def compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[C
 UNDO_REPLACING: Final = gettext_noop("the former text is the newest version again; this one stays as history")
 
 
+# The decisions of the kinds of cards, in the order of their buttons; of the others, those of choices_of().
+_OFFERED: Final = {
+    CardKind.CONFLICT: ("supersede", "dismiss", "merge", "reject", "edit"),
+    CardKind.DUPLICATE: ("merge", "dismiss", "supersede", "reject", "edit"),
+    CardKind.QUARANTINED: ("approve", "reject"),
+    CardKind.SENSITIVE: ("mask", "quarantine", "keep", "edit", "reject"),
+}
+
+
 def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice, ...]:
     """The decisions that a card of this kind offers, in the order of its buttons."""
-    approve, reject = CHOICES["approve"], CHOICES["reject"]
-    edit, merge, replace_other = CHOICES["edit"], CHOICES["merge"], CHOICES["supersede"]
-    if kind == CardKind.CONFLICT:
-        return (replace_other, CHOICES["dismiss"], merge, reject, edit)
-    if kind == CardKind.DUPLICATE:
-        return (merge, CHOICES["dismiss"], replace_other, reject, edit)
+    pair = ("merge", "supersede") if any(one.counts for one in beside) else ()
+    chosen = {verb: CHOICES[verb] for verb in _OFFERED.get(kind, ("approve", "reject", "edit", *pair))}
     if kind == CardKind.DISPUTED:
-        approve = replace(approve, label=gettext("It is right"), undo=gettext("it is disputed again"))
-        reject = replace(reject, label=gettext("It is wrong"))
-    elif any(one.replaced_on_approval for one in beside):
-        approve = replace(approve, undo=UNDO_REPLACING)
-    if kind == CardKind.QUARANTINED:
-        return (approve, reject)
-    if kind == CardKind.SENSITIVE:
-        return (CHOICES["mask"], CHOICES["quarantine"], CHOICES["keep"], edit, reject)
-    pair = (merge, replace_other) if any(one.counts for one in beside) else ()
-    return (approve, reject, edit, *pair)
+        right, wrong = chosen["approve"], chosen["reject"]
+        chosen["approve"] = replace(right, label=gettext("It is right"), undo=gettext("it is disputed again"))
+        chosen["reject"] = replace(wrong, label=gettext("It is wrong"))
+    elif "approve" in chosen and any(one.replaced_on_approval for one in beside):
+        chosen["approve"] = replace(chosen["approve"], undo=UNDO_REPLACING)
+    return tuple(chosen.values())
 
 
 def card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) -> CardKind:

@@ -2,11 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
-from typing import ClassVar
 
-from django.db import connection
+from django.db import connection, transaction
 
 from access.errors import Unavailable
 from access.visibility import Visibility
@@ -20,10 +19,15 @@ from memories.search.rows import (
     RowReader,
     Vector,
     find_dated,
-    read_visible,
     resolve_vector,
 )
-from memories.search.schema import created_names, words_sql
+from memories.search.schema import (
+    apply_index_schema,
+    created_names,
+    fill_group_use,
+    fill_search_rows,
+    words_sql,
+)
 from storage.compiled_queries import fetch
 
 _COUNTED = """
@@ -50,9 +54,9 @@ FROM {vectors} AS kept FULL JOIN (
 class SearchIndex(ABC):
     """Searches rows inside a Visibility; nothing outside is ever counted or returned."""
 
-    postings: ClassVar[PostingReader]
-    names: ClassVar[str]  # the SQL that reads the names of the database's objects
-    vectors: ClassVar[str]  # the table of the vector index
+    postings: PostingReader
+    names: str  # the SQL that reads the names of the database's objects
+    vectors: str  # the table of the vector index
 
     dated = staticmethod(find_dated)
 
@@ -88,7 +92,7 @@ class SearchIndex(ABC):
         `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
         the keys, so that it can read the scores along.
         """
-        visible = visible_rows(visibility)
+        visible = RowReader(visibility)
         # While another core computes the vector.
         matches = find_matches(match, visibility, self.postings) if match is not None else NO_MATCHES
         words = best_words(matches, visible, limit=limit)
@@ -106,7 +110,7 @@ class SearchIndex(ABC):
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        visible = visible_rows(visibility)
+        visible = RowReader(visibility)
         return best_words(find_matches(match, visibility, self.postings), visible, limit=limit)
 
     @abstractmethod
@@ -179,23 +183,39 @@ class SearchIndex(ABC):
     def tend(self) -> None:
         """Adapt the indexes to what the store has grown to; outside a transaction, now and then."""
 
-    @abstractmethod
     def rebuild(self) -> None:
         """Rebuild the indexes from the rows. One transaction."""
+        with transaction.atomic():
+            apply_index_schema(connection)
+            self.stop_writers()
+            fill_search_rows(connection)
+            fill_group_use(connection)
+            self.fill_vectors()
 
-    @abstractmethod
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
     ) -> bool:
-        """Switch to the vectors of another model, at the same moment for every search.
+        """Switch to the vectors of another model in one transaction: searches see the old ones until its commit, writers wait.
 
-        False, without a change, if `is_complete` is false within the last transaction.
+        False, without a change, if `is_complete` is false within the transaction.
         """
+        with transaction.atomic():
+            self.stop_writers()
+            if not is_complete():
+                return False
+            with connection.cursor() as cursor:
+                cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
+            count = self.fill_vectors()
+        progress(count, count)
+        return True
 
+    @abstractmethod
+    def stop_writers(self) -> None:
+        """Let writers of pieces and memories wait until the transaction ends; readers go on."""
 
-def visible_rows(visibility: Visibility) -> RowReader:
-    """A reader of the rows inside the Visibility."""
-    return RowReader(partial(read_visible, visibility=visibility))
+    @abstractmethod
+    def fill_vectors(self) -> int:
+        """Write the vector index anew from the pieces of the index's model; returns its rows."""
 
 
 def combine_hits(

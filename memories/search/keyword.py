@@ -9,7 +9,7 @@ be returned. Nothing in either depends on a row of a group outside the Visibilit
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from access.visibility import Visibility
 from memories.language.word_forms import count_root, root
 from memories.search.query_terms import Match
-from memories.search.rows import Hit, RankingFields, groups_sql
+from memories.search.rows import Hit, RankingFields, RowReader, groups_sql
 from storage.compiled_queries import fetch
 
 POSTING_BUDGET = 25_000  # matches to rank: about 10 ms
@@ -84,7 +84,6 @@ TERM_COUNTS = TermCounts()
 
 Keys = NDArray[np.int64]
 Numbers = NDArray[np.float64]
-Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
 
 
 class VisibleTexts(NamedTuple):
@@ -206,7 +205,7 @@ def find_matches(match: Match, visibility: Visibility, reader: PostingReader) ->
     return KeywordMatches(tuple(found), counts, together, texts)
 
 
-def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list[Hit]:
+def best_words(matches: KeywordMatches, visible: RowReader, *, limit: int) -> list[Hit]:
     """The `limit` visible memories that match best, best first."""
     keys = matches.first(limit)
     rows = visible(keys)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memories.language.word_forms import is_unspaced, list_forms
+from memories.language.word_forms import is_unspaced, list_forms, word_starts
 from memories.language.word_tables import parse_words, read_sections
 
 _MAX_TERMS = 32
@@ -49,12 +49,9 @@ def words_starting_with(text: str, beginnings: Collection[str]) -> set[str]:
     # Most texts have none: searching for the letters takes a tenth of the time of splitting into words.
     low, found = text.lower(), set[str]()
     for beginning in beginnings:
-        at = low.find(beginning)
-        while at >= 0:
-            word = _WORD.match(low, at)
-            if word and (at == 0 or not low[at - 1].isalnum()):
+        for at in word_starts(low, beginning):
+            if word := _WORD.match(low, at):
                 found.add(word[0])
-            at = low.find(beginning, at + 1)
     return found
 
 

@@ -1,6 +1,6 @@
 """What a search returns, and the rows that it reads: a Visibility as SQL, and the ranking fields of rows inside it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
-from memories.queries.visibility import AnyOf, columns_of, place_rule, rules_of, to_sql
+from memories.queries.visibility import AnyOf, columns_of, place_rule, placeholders, rules_of, to_sql
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
@@ -107,19 +107,19 @@ _INDEXED = frozenset(
 
 
 class RowReader:
-    """Reads rows for one query and reads no key twice."""
+    """Reads the rows inside a Visibility for one query, and no key twice."""
 
-    def __init__(self, read: Callable[[Iterable[int]], dict[int, RankingFields]]) -> None:
-        self._read = read
+    def __init__(self, visibility: Visibility) -> None:
+        self._visibility = visibility
         self._requested: set[int] = set()
         self._rows: dict[int, RankingFields] = {}
 
     def __call__(self, keys: Iterable[int]) -> dict[int, RankingFields]:
-        """Existing rows by key."""
+        """Visible rows by key."""
         wanted = [*keys]
         if new := set(wanted) - self._requested:
             self._requested |= new
-            self._rows |= self._read(new)
+            self._rows |= read_visible(new, self._visibility)
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
@@ -154,9 +154,17 @@ def standing_condition(v: Visibility) -> str:
             return ">= 1"
         if v.states == {State.LIVE, State.RETRACTED}:
             return "!= 0 AND standing <= 2"
-        if v.states == {State.RETRACTED}:
-            return "= -1"
     return ""
+
+
+def index_filter(v: Visibility, standing: str) -> tuple[str, Params]:
+    """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name."""
+    sql, params = f"AND standing {standing}", list[Any]()
+    if v.states == {State.LIVE}:
+        sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
+    if v.types:
+        sql, params = f"{sql} AND type IN ({placeholders(v.types)})", [*params, *sorted(v.types)]
+    return sql, params
 
 
 def needs_rows(v: Visibility) -> bool:

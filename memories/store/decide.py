@@ -1,6 +1,5 @@
 """The decision on one draft: pure, from what is stored to a list of writes."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -192,7 +191,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     check_rights(actor, context)
     if context.withdrawn_label is not None:
         path, withdrawn = context.withdrawn_label
-        raise repeated_text(actor, withdrawn, path=path, field=re.split(r"[.\[]", path)[0])
+        raise repeated_text(actor, withdrawn, path=path)
     exact = context.exact
     if context.withdrawn is not None and context.withdrawn.is_refused:
         return refuse_withdrawn(actor, context, context.withdrawn)

@@ -23,6 +23,7 @@ from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.existing import TextKey, text_key
 from memories.store.for_review import link, raise_doubt
+from memories.store.rows import change_rows
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import State, Trust, Type
@@ -118,13 +119,15 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     """Apply a withdrawal to what it reaches, inside the verb's transaction. A purge destroys the doomed rows itself."""
     consequences = reach.describe(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
-    freed = free_sources(actor, reach.freed)
+    # They are live again, so that the next summary is made from them.
+    counting = {"state": State.LIVE, "superseded_by": None, "retired_at": None, "decayed_at": timezone.now()}
+    freed = change_rows(actor, Operation.RESTORE, reach.freed, counting, reason=WITHDRAWN)
     withdrawn = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
     spared = [fact for fact in reach.facts if fact.head.key not in doomed]
     weakened = sum(weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
     touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
     refresh_threads(sorted(touched))
-    return DerivedChanges(freed + withdrawn + weakened, consequences)
+    return DerivedChanges(len(freed) + withdrawn + weakened, consequences)
 
 
 def withdraw_replaced(actor: Actor, event: Memory) -> int:
@@ -206,57 +209,11 @@ def find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[Wea
     ]
 
 
-def free_sources(actor: Actor, rows: Sequence[Memory]) -> int:
-    """Make compacted sources live again, so that the next summary is made from them."""
-    now = timezone.now()
-    return update_and_log(
-        actor,
-        Operation.RESTORE,
-        rows,
-        state=State.LIVE,
-        superseded_by=None,
-        retired_at=None,
-        decayed_at=now,
-        state_changed_at=now,
-        updated_at=now,
-    )
-
-
 def withdraw_rows(actor: Actor, rows: Sequence[Memory]) -> int:
     """Retract rows without a tombstone: the other sources may be summarised in the same words."""
-    now = timezone.now()
-    return update_and_log(
-        actor,
-        Operation.RETRACT,
-        [row for row in rows if row.state != State.RETRACTED],
-        state=State.RETRACTED,
-        retired_at=Coalesce(F("retired_at"), Value(now)),
-        state_changed_at=now,
-        updated_at=now,
-    )
-
-
-def update_and_log(actor: Actor, operation: Operation, rows: Sequence[Memory], **values: Any) -> int:
-    """Update fields of many rows and log each one's changes; returns how many were updated."""
-    keys = [row.key for row in rows]
-    changed = Memory.objects.filter(key__in=keys).update(**values)
-    now = Memory.objects.select_related(*RELATED_ROWS).in_bulk(keys)
-    audit.append_many(
-        actor,
-        [
-            audit.AuditEvent(
-                operation,
-                row.id,
-                row.group.id,
-                payload={
-                    "changes": changes(snapshot(row), snapshot(now[row.key])),
-                    "reason": WITHDRAWN,
-                },
-            )
-            for row in rows
-        ],
-    )
-    return changed
+    left = [row for row in rows if row.state != State.RETRACTED]
+    values = {"state": State.RETRACTED, "retired_at": Coalesce(F("retired_at"), Value(timezone.now()))}
+    return len(change_rows(actor, Operation.RETRACT, left, values, reason=WITHDRAWN))
 
 
 def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
@@ -292,7 +249,7 @@ def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: b
 
 def open_conflict(actor: Actor, head: Memory, source: Memory) -> None:
     """Link a verified fact to its withdrawn source as a conflict; one that was settled before is reopened."""
-    conflict = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
+    conflict, _ = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
     if conflict is not None:
         Link.objects.filter(pk=conflict.pk).exclude(status=LinkStatus.OPEN).update(
             status=LinkStatus.OPEN, settled_at=None, settled_by=""

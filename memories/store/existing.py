@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
@@ -23,6 +24,7 @@ from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
+by_key = attrgetter("key")  # the order in which memories were written
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
 _OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
@@ -284,11 +286,6 @@ def text_key(memory: Memory) -> TextKey:
 def dress_key(memory: Memory) -> TextKey:
     """The key of a memory's text, whatever its dress."""
     return memory.group_id, memory.scope, memory.type, memory.fold_hash
-
-
-def by_key(memory: Memory) -> int:
-    """The order in which memories were written."""
-    return memory.key
 
 
 def find_exact(group: int, draft: Draft) -> Memory | None:

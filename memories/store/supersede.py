@@ -121,16 +121,11 @@ def settle_on_approval(actor: Actor, memory: Memory, now: datetime, *, is_done: 
         for link in waiting.select_related("target__group", "target__thread")
         if ON_APPROVAL in link.evidence
         and (head := head_of(link.target)).group_id == memory.group_id
-        and not (is_done and is_another_live(memory, head))
+        and not (is_done and head.state == State.LIVE and head.key != memory.key)
     ]
     settled = Link.objects.filter(pk__in=[link.pk for link in links])
     settled.update(status=LinkStatus.SETTLED, settled_at=now, settled_by=actor.name)
     return links
-
-
-def is_another_live(memory: Memory, other: Memory) -> bool:
-    """True if the other is another live memory."""
-    return other.state == State.LIVE and other.key != memory.key
 
 
 def activate_candidate(actor: Actor, candidate: Memory) -> None:

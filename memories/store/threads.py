@@ -22,18 +22,6 @@ from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 Line = tuple[int, str]  # a thread's key and a scope: only memories of one line are neighbours
 
-_THREAD_BY_NAME = CompiledQuery(
-    lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2
-)
-_LAST_POSITION = CompiledQuery(
-    lambda thread: (
-        Memory.objects.filter(thread=thread, position__isnull=False)
-        .order_by("-position")
-        .values_list("position")[:1]
-    )
-)
-
-
 NEIGHBOUR_WORDS = 30  # more would drown the memory's own words, since BM25 counts the whole row
 # Value(): the placeholder of the compiled query is outside the range of a position.
 _BEFORE = CompiledQuery(
@@ -103,13 +91,11 @@ def take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
     """Put the memory into the draft's thread: at the position named, else at the end."""
     if not draft.thread:
         return
-    thread = _THREAD_BY_NAME.first(group.key, draft.thread)
-    if thread is None:
-        thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
+    thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
     memory.thread, memory.position = thread, draft.position
     if draft.position is None:
-        last = _LAST_POSITION.first(thread.key)
-        memory.position = next_position(last[0] if last is not None else None, draft.thread)
+        last = Memory.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
+        memory.position = next_position(last, draft.thread)
     elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
         raise Conflict(
             f"The thread '{draft.thread}' has another memory at position {draft.position}.",
@@ -130,21 +116,9 @@ def set_contexts(rows: Sequence[Memory]) -> list[Memory]:
     ends = read_line_ends({thread for thread, _ in lines})
     changed = []
     for line, added in lines.items():
-        changed += set_line_contexts(ends.get(line, []), added)
-    return changed
-
-
-def set_line_contexts(end: list[Memory], added: list[Memory]) -> list[Memory]:
-    """Set the contexts of memories added to a line, and of its last stored one; returns that if it changed."""
-    line = [*end, *added]
-    changed = []
-    # The first of two stored ones is only a neighbour: its own neighbours have not changed.
-    for at in range(max(len(end) - 1, 0), len(line)):
-        beside = [*line[max(at - 1, 0) : at], *line[at + 1 : at + 2]]
-        fresh = context_of(line[at], beside)
-        if at < len(end) and fresh != line[at].context:
-            changed.append(line[at])
-        line[at].context = fresh
+        end = ends.get(line, [])
+        # The first of two stored ones is only a neighbour: its own neighbours have not changed.
+        changed += [row for row in stale_rows([*end, *added]) if row in end[-1:]]
     return changed
 
 
@@ -173,7 +147,7 @@ def read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
         .annotate(place=place)
         .filter(place__lte=2)
         .order_by("position")
-        .only("key", "thread_id", "scope", "position", "content", "context", "tags")
+        .only("key", "thread_id", "scope", "position", "state", "trust", "content", "context", "tags")
     )
     ends: defaultdict[Line, list[Memory]] = defaultdict(list)
     for row in rows:
@@ -184,15 +158,10 @@ def read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
 
 def refresh_threads(threads: Iterable[int]) -> int:
     """Write the context columns of these threads that are out of date; returns how many were written."""
-    changed = [memory for thread in threads for memory in find_stale(thread)]
+    lines = (Memory.objects.filter(thread=key, position__isnull=False) for key in threads)
+    changed = [row for line in lines for row in stale_rows(list(line.order_by("position", "key")))]
     Memory.objects.bulk_update(changed, ["context"], batch_size=100)
     return len(changed)
-
-
-def find_stale(thread: int) -> list[Memory]:
-    """A thread's memories whose context is out of date, with the new one set but not saved."""
-    rows = Memory.objects.filter(thread=thread, position__isnull=False).order_by("position", "key")
-    return stale_rows(list(rows))
 
 
 def stale_rows(rows: Sequence[Memory]) -> list[Memory]:

@@ -18,8 +18,8 @@ from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import LociError
+from access.groups import hold_groups
 from access.groups.guarding import count_kinds
-from access.groups.locks import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import Group
 from memories.draft import Draft, default_scope, rule_of
@@ -54,7 +54,7 @@ from memories.store.threads import (
     take_place,
     thread_neighbours,
 )
-from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
+from memories.store.withdrawn.marks import Withdrawn, find_all_withdrawn, find_withdrawn_labels
 from memories.store.withdrawn.near import in_other_dress, shared_texts
 from memories.types import State
 from storage.bulk import ManyInsert
@@ -115,7 +115,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
     labels = find_withdrawn_labels([(group, p.draft) for group, p in scoped])
-    neighbours = find_current_neighbours(scoped)
+    neighbours = with_withdrawn(find_current_neighbours(scoped), withdrawn)
     probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
         WriteContext(
@@ -128,7 +128,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
         )
         for number, (group, prepared) in enumerate(scoped)
     ]
-    return add_withdrawn_neighbours(contexts), existing
+    return contexts, existing
 
 
 def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
@@ -162,20 +162,22 @@ def find_current_neighbours(
     return found
 
 
-def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]:
-    """The contexts, with the withdrawn memory of a text in other dress among the neighbours, so that it is linked."""
-    ids = {c.withdrawn.tombstone.memory_id for c in contexts if c.withdrawn and not c.withdrawn.is_refused}
+def with_withdrawn(
+    found: Sequence[tuple[Neighbour, ...]], withdrawn: Sequence[Withdrawn | None]
+) -> list[tuple[Neighbour, ...]]:
+    """The drafts' neighbours, and among them the withdrawn memory of a text in other dress, so that it is linked."""
+    ids = {each.tombstone.memory_id for each in withdrawn if each is not None and not each.is_refused}
     if not ids:
-        return contexts
+        return [*found]
     memories = {row.id: row for row in Memory.objects.filter(id__in=ids).select_related("group", "thread")}
-    added = []
-    for context in contexts:
-        withdrawn, neighbours = context.withdrawn, context.neighbours
-        memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+    added = list[tuple[Neighbour, ...]]()
+    for each, neighbours in zip(withdrawn, found, strict=True):
+        memory = memories.get(each.tombstone.memory_id) if each is not None else None
         known = {neighbour.memory.root_key for neighbour in neighbours if neighbour.is_withdrawn}
-        if withdrawn is not None and memory is not None and memory.root_key not in known:
-            neighbours = (in_other_dress(memory, withdrawn.likeness), *neighbours)
-        added.append(replace(context, neighbours=neighbours))
+        if each is not None and memory is not None and memory.root_key not in known:
+            added.append((in_other_dress(memory, each.likeness), *neighbours))
+        else:
+            added.append(neighbours)
     return added
 
 
@@ -284,12 +286,9 @@ class Executor:
         rows = [write.row for write in self._inserts]
         append_to_threads([(write.row, write.prepared.draft.thread) for write in self._inserts])
         changed = set_contexts(rows)
-        MEMORIES.add(rows)
+        insert_rows(self._inserts)
         if changed:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
-        insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
-        add_names(rows)
-        record_findings((write.row, write.prepared.draft.findings) for write in self._inserts)
         self._events += stored_events(self._inserts)
 
     def _insert_wordings(self) -> None:
@@ -299,9 +298,7 @@ class Executor:
             if write.after is not None:
                 set_previous_version(write.row, write.after)
             write.row.superseded_by = write.into
-        MEMORIES.add([write.row for write in self._wordings])
-        insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
-        record_findings((write.row, write.prepared.draft.findings) for write in self._wordings)
+        insert_rows(self._wordings)
         self._events += [
             AuditEvent(
                 Operation.MERGE,
@@ -336,6 +333,14 @@ def notes_of(write: Insert) -> dict[str, Any]:
     return why | {"guard": count_kinds(found)} if found else why
 
 
+def insert_rows(writes: Sequence[Insert | KeepWording]) -> None:
+    """Insert rows with their pieces and findings, and the names of new entities."""
+    MEMORIES.add([write.row for write in writes])
+    insert_pieces([(write.row, write.prepared.embedded) for write in writes])
+    add_names(write.row for write in writes if isinstance(write, Insert))
+    record_findings((write.row, write.prepared.draft.findings) for write in writes)
+
+
 def insert_placed(write: Insert) -> None:
     """Insert one memory with a predecessor or a position of its own, and update its neighbours' contexts."""
     row = write.row
@@ -344,10 +349,7 @@ def insert_placed(write: Insert) -> None:
     take_place(row, write.prepared.draft, write.group, replaces=write.replaces)
     beside = thread_neighbours(row)
     row.context = context_of(row, beside)
-    MEMORIES.add([row])
-    insert_pieces([(row, write.prepared.embedded)])
-    add_names([row])
-    record_findings([(row, write.prepared.draft.findings)])
+    insert_rows([write])
     if row.state == State.LIVE:
         refresh_contexts_beside(row, beside)
 

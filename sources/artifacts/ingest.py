@@ -15,9 +15,8 @@ from access.actor import WRITE, Actor
 from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, TooLarge
-from access.groups import find_group, find_or_create_group
+from access.groups import find_group, find_or_create_group, hold_groups
 from access.groups.guarding import mask_words, policy_of
-from access.groups.locks import hold_groups
 from access.models import Group
 from memories.language.cleaning import clean_line
 from memories.recall.budget import count_each

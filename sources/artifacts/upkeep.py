@@ -12,9 +12,8 @@ from access import audit
 from access.actor import CURATE, READ, WRITE, Actor, require_admin_of_all
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
-from access.groups import check_access
+from access.groups import check_access, hold_groups
 from access.groups.guarding import find_all, policy_of
-from access.groups.locks import hold_groups
 from guard import Door, GuardTreatment
 from guard.policy import STRICTNESS
 from memories.queries.versions import parse_id

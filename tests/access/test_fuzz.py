@@ -10,16 +10,15 @@ from django.db import transaction
 from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from mcp import Client as McpClient
 from mcp.shared.exceptions import MCPError
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
 from access.tokens import actor_for_secret
-from loci_site.api import api
-from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from tests.access.world import DEAD, MARKER, World
+from tests.loci_site.api.document import document
+from tests.mcp_server import client_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 CALLERS = ("curator", "viewer", "stranger", "only-write", "elsewhere", *DEAD)
@@ -32,9 +31,6 @@ QUIET = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-OPERATIONS = [
-    result.ok() for result in schemathesis.openapi.from_dict(api.get_openapi_schema()).get_all_operations()
-]
 # It copies the whole store, which a test's own transaction forbids; tests/api runs it.
 SLOW = ("/api/maintenance/runs",)
 
@@ -47,8 +43,9 @@ def likely(world: World) -> st.SearchStrategy[str]:
 
 def test_rest_withstands_anything(world: World) -> None:
     words = likely(world)
+    operations = [found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations()]
     cases = st.one_of(
-        *[op.as_strategy() for op in OPERATIONS if not (op.method == "post" and op.path in SLOW)]
+        *[op.as_strategy() for op in operations if not (op.method == "post" and op.path in SLOW)]
     )
 
     @QUIET
@@ -122,10 +119,7 @@ def test_the_tools_withstand_anything(world: World) -> None:
 
 
 async def _call(actor: Actor, tool: str, sent: dict[str, Any]) -> str:
-    async def find() -> Actor:
-        return actor
-
-    async with McpClient(LociServer(find)) as client:
+    async with client_of(actor) as client:
         try:
             result = await client.call_tool(tool, sent)
         except (MCPError, ValueError) as refused:  # what JSON cannot say never leaves the client

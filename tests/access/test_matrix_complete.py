@@ -7,20 +7,18 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import get_commands
 from django.urls import URLPattern, URLResolver, get_resolver
-from mcp import Client
 
-from access.actor import CURATE, WRITE, Actor, Via
+from access.actor import CURATE, WRITE, Via
 from access.tokens import operator
 from bench.reference.errors import PACKAGES
-from loci_site.api import api
-from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from loci_site.oauth.urls import urlpatterns as oauth_patterns
 from maintenance.schedule import JOBS
-from memories.lifecycle.verb import Face
-from memories.lifecycle.verbs import offered_by
+from memories.lifecycle.verbs import Face, offered_by
 from tests.access.matrix import PLACES, read_matrix
 from tests.access.rights_page import PAGE, rights_page
+from tests.loci_site.api.document import document
+from tests.mcp_server import client_of
 
 OURS = (*PACKAGES, "loci_site.hooks")
 # The right that a rule of the matrix demands in the memory's group.
@@ -48,7 +46,7 @@ def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
 
 
 def test_every_operation_of_rest_is_in_the_matrix() -> None:
-    paths = api.get_openapi_schema()["paths"]
+    paths = document()["paths"]
     offered = {
         f"{method.upper()} {path.removeprefix('/api')}"
         for path, methods in paths.items()
@@ -59,10 +57,7 @@ def test_every_operation_of_rest_is_in_the_matrix() -> None:
 
 def test_every_tool_resource_and_prompt_is_in_the_matrix() -> None:
     async def listed() -> tuple[set[str], set[str]]:
-        async def find() -> Actor:
-            return operator(Via.MCP)
-
-        async with Client(LociServer(find)) as client:
+        async with client_of(operator(Via.MCP)) as client:
             templates = (await client.list_resource_templates()).resource_templates
             prompts = (await client.list_prompts()).prompts
             return {template.uri_template for template in templates}, {prompt.name for prompt in prompts}

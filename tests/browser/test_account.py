@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from bench.demo.words import PASSWORD
+from bench.demo import PASSWORD
 from tests.browser.conftest import PageAs
 from tests.browser.serving import Site
 

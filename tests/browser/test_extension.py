@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Playwright, expect
 
-from bench.demo.words import BROWSERS
+from bench.demo import BROWSERS
 from tests.browser.serving import Site
 from tests.extension.browser import Chrome, chrome
 from tests.extension.replicas import Replicas, serving_replicas

@@ -338,7 +338,7 @@ def test_half_of_the_searches_take_at_most_50_ms(at: Bench) -> None:
 
 
 def search_times(ask: Callable[..., object]) -> list[float]:
-    """How long the background takes for what somebody types, in ms."""
+    """How long the background takes for what is typed, in ms."""
     took = []
     for letters in LETTERS * 5:
         begun = time.perf_counter()

@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Frame, Page, Playwright, Worker
 
-from bench.demo.words import BROWSERS
+from bench.demo import BROWSERS
 from tests.extension.replicas import SITES, Replicas
 
 EXTENSION = Path(__file__).resolve().parents[2] / "extension"

@@ -99,7 +99,8 @@ def find_user(visitor: Visitor) -> User | None:
 
 def create_user(visitor: Visitor) -> User:
     """A new account without a password, under a name that is not taken."""
-    name = next((each for each in (visitor.name, visitor.email) if each and not is_taken(each)), "")
+    wanted = filter(None, (visitor.name, visitor.email))
+    name = next((each for each in wanted if not User.objects.filter(username__iexact=each).exists()), "")
     if not name:
         raise NotPermitted(f"The name '{visitor.label}' belongs to somebody else here.", hint=ASK)
     with transaction.atomic():
@@ -108,11 +109,6 @@ def create_user(visitor: Visitor) -> User:
         user.save(update_fields=["password"])
         link_identity(user, visitor)
     return user
-
-
-def is_taken(name: str) -> bool:
-    """True if somebody has this name, in any case."""
-    return User.objects.filter(username__iexact=name).exists()
 
 
 def link_identity(user: User, visitor: Visitor) -> None:

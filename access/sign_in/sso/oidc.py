@@ -169,7 +169,11 @@ def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
         NotPermitted: the person declined, or the answer is not the one to this browser's question, or not valid.
         Unavailable: the provider does not answer.
     """
-    kept = take_state(request)
+    states = request.session.get(STATES) or {}  # stored when this browser was sent to the provider
+    kept = states.pop(request.GET.get("state", ""), None)
+    request.session.modified = True
+    if not isinstance(kept, dict):
+        raise NotPermitted("This sign-in has expired or began in another browser.", hint=AGAIN)
     if request.GET.get("error"):
         raise NotPermitted("The sign-in provider did not let you through.", hint=AGAIN)
     try:
@@ -182,16 +186,6 @@ def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
         log.warning("a sign-in failed: %s: %s", type(error).__name__, error)
         raise NotPermitted("The sign-in provider's answer is not valid.", hint=AGAIN) from error
     return read_visitor(claims), str(request.session.pop(NEXT, None) or "")
-
-
-def take_state(request: HttpRequest) -> dict[str, Any]:
-    """Remove and return the state stored when this browser was sent to the provider. Raises NotPermitted."""
-    states = request.session.get(STATES) or {}
-    kept = states.pop(request.GET.get("state", ""), None)
-    request.session.modified = True
-    if not isinstance(kept, dict):
-        raise NotPermitted("This sign-in has expired or began in another browser.", hint=AGAIN)
-    return kept
 
 
 def read_visitor(claims: Mapping[str, Any]) -> Visitor:

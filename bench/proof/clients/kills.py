@@ -141,7 +141,8 @@ def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
     """Kill a `remember` that stores one line after the other. All rounds share one home."""
     home, ledger, log = open_round(workshop, "remember", is_first=number == 0)
     texts = [job.content for job in jobs(JOBS_A_ROUND, start=len(ledger.sent))]
-    lines, said = workshop.folder / "remember.txt", workshop.log("remember.out")
+    lines, said = workshop.folder / "remember.txt", workshop.folder / "remember.out"
+    said.write_bytes(b"")
     lines.write_text("\n".join(texts), encoding="utf-8")
     for text in texts:
         ledger.send(text)

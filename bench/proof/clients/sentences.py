@@ -1,8 +1,6 @@
 """Distinct things to remember, made from a number: the same number gives the same text, two numbers two texts."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import count, islice
 from typing import Any
 
 PEOPLE = ("Anna", "Bruno", "Chiara", "Deniz", "Emeka", "Freya", "Goran", "Hana", "Ines", "Jonas", "Kofi")
@@ -65,11 +63,10 @@ def sentence(number: int) -> str:
 
 def jobs(amount: int, *, start: int = 0, threads: int = 4) -> list[Job]:
     """Give `amount` memories in two groups, of three types; those of type episodic belong to `threads` threads."""
-    return list(islice(_all_jobs(start, threads), amount))
+    return [_job(number, threads) for number in range(start, start + amount)]
 
 
-def _all_jobs(start: int, threads: int) -> Iterator[Job]:
-    for number in count(start):
-        type_ = TYPES[number % len(TYPES)]
-        thread = f"talk {number // len(TYPES) % threads}" if type_ == "episodic" else ""
-        yield Job(sentence(number), type_, GROUPS[number % len(GROUPS)], "group", thread)
+def _job(number: int, threads: int) -> Job:
+    type_ = TYPES[number % len(TYPES)]
+    thread = f"talk {number // len(TYPES) % threads}" if type_ == "episodic" else ""
+    return Job(sentence(number), type_, GROUPS[number % len(GROUPS)], "group", thread)

@@ -121,12 +121,12 @@ def _older_fact(draft: Draft) -> Memory | None:
 
 def _read(said: list[Said], is_over: threading.Event, faults: list[str]) -> None:
     for draft, _ in cycle(said):
-        if is_over.wait(THINKING_S):
-            return
         answer = recall(operator(), RecallRequest(query=draft.content, group=draft.group))
         faults += [
             f"recall gave {item.memory.state} text" for item in answer.items if item.memory.state != "live"
         ]
+        if is_over.wait(THINKING_S):
+            return
 
 
 def _taken_back(now: datetime) -> tuple[Run, float, list[str]]:

@@ -2,11 +2,10 @@
 
 import json
 import random
-import sys
 from typing import Any
 
 from bench.proof.cycle.kills import fill, look
-from bench.proof.home import VARIABLES_FILE, Home, make_home, open_home, run
+from bench.proof.home import VARIABLES_FILE, Home, make_home, open_home
 from bench.proof.postgres.server import PostgresServer
 from bench.proof.proof import Workshop
 from bench.proof.server import killed
@@ -14,24 +13,6 @@ from bench.proof.server import killed
 EVENTS, QUICK_EVENTS = 2_000, 150
 SEED = 20_270_319
 KILL_WINDOW_S = (4.0, 12.0)
-DIGEST = """
-import hashlib, json, django; django.setup()
-from access.models import AuditEntry
-from memories.models import Memory, Piece
-def digest(rows):
-    found = hashlib.sha256()
-    for row in sorted(rows): found.update(repr(row).encode())
-    return found.hexdigest()
-text = lambda value: bytes(value).hex() if value is not None else None
-print(json.dumps({
-    "memories": [Memory.objects.count(), digest(
-        (str(i), c, s, t) for i, c, s, t in Memory.objects.order_by("id").values_list("id", "content", "state", "trust"))],
-    "vectors": [Piece.objects.count(), digest((str(i), text(e)) for i, e in
-        Piece.objects.order_by("memory__id", "ordinal").values_list("memory__id", "embedding"))],
-    "log": [AuditEntry.objects.count(), digest(
-        (c, n, h) for c, n, h in AuditEntry.objects.order_by("origin", "chain", "seq").values_list("chain", "seq", "hash"))],
-}))
-"""
 
 
 def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]:
@@ -45,14 +26,14 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
     home = _at(home, {"PATH": variables["PATH"]})  # which has the server's own pg_dump
     was_killed = _killed_move(home, variables["DATABASE_URL"], workshop)
     there = _move(home, variables["DATABASE_URL"])
-    first = _digest(home)  # now: a move begins with a backup, which is in the log
+    first = home.witness("digest")  # now: a move begins with a backup, which is in the log
     moved = _at(home, variables)
-    second = _digest(moved)
+    second = moved.witness("digest")
     file = home.path / "back.db"
     file.unlink(missing_ok=True)
     back = _move(moved, str(file))
-    fourth = _digest(moved)
-    third = _digest(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
+    fourth = moved.witness("digest")
+    third = _at(home, {"LOCI_STORAGE_DATABASE": str(file)}).witness("digest")
     faults = [f"moved: {name} are others" for name in first if first[name] != second[name]]
     faults += [f"moved back: {name} are others" for name in fourth if fourth[name] != third[name]]
     seen = look(_at(home, {"LOCI_STORAGE_DATABASE": str(file)}))
@@ -62,11 +43,6 @@ def there_and_back(workshop: Workshop, server: PostgresServer) -> dict[str, Any]
         "a move was killed and went on": "yes" if was_killed else "no, it was over before",
     }
     return {"numbers": numbers, "faults": [*faults, *seen["faults"]]}
-
-
-def _digest(home: Home) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run([sys.executable, "-c", DIGEST], home.path))
-    return found
 
 
 def _at(home: Home, variables: dict[str, str]) -> Home:

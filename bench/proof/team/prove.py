@@ -1,13 +1,14 @@
 """Proof: a team's curators decide hundreds of cards without waiting, however much is remembered."""
 
 import json
+from functools import partial
 from statistics import quantiles
 from typing import Any
 
 from tqdm import tqdm
 
 from bench.proof.client import Client
-from bench.proof.home import Home, make_home, open_home
+from bench.proof.home import make_home, open_home
 from bench.proof.proof import Finding, ProofError, Workshop
 from bench.proof.server import bad_lines, running
 from bench.proof.team.person import Person
@@ -24,13 +25,23 @@ Numbers = dict[str, Any]
 
 def prove_team(workshop: Workshop) -> Finding:
     """Fill two stores, count the queries of their pages, and triage the large one over HTTP; in small, the large one alone."""
-    found = workshop.done()
     memories, items = workshop.pick((MEMORIES, ITEMS), (80, 20))
-    large = _filled(workshop, "large", memories, items, found)
-    if not workshop.is_quick:
-        _filled(workshop, "small", FEW_MEMORIES, FEW_ITEMS, found)
-    counts = {name: found[name]["queries"] for name in ("small", "large") if name in found}
-    log = workshop.log("server.txt")
+    sizes = {"large": (memories, items), "small": (FEW_MEMORIES, FEW_ITEMS)}
+    if workshop.is_quick:
+        del sizes["small"]
+    done = workshop.done()
+    paths = {name: workshop.folder / f"home-{name}" for name in sizes}
+    homes = {name: open_home(path) if name in done else make_home(path) for name, path in paths.items()}
+    seeds = workshop.pick(str(workshop.folder / "seeds.npy"), "")
+    fill = {
+        name: partial(homes[name].ask, "proof.team.store:fill", count=count, items=waiting, seeds=seeds)
+        for name, (count, waiting) in sizes.items()
+    }
+    found = workshop.steps(fill)
+    large = homes["large"]
+    counts = {name: seen["queries"] for name, seen in found.items()}
+    log = workshop.folder / "server.txt"
+    log.unlink(missing_ok=True)
     with running(large, log) as server, Client(server.port) as client:
         told = found["large"]
         client.log_in(told["user"], told["password"])
@@ -49,18 +60,6 @@ def prove_team(workshop: Workshop) -> Finding:
     if decided != items or left != len(back):
         faults.append(f"{decided} of {items} were decided; after {len(back)} were taken back {left} wait")
     return Finding(_numbers(person, counts, memories=memories, decided=decided), tuple(faults))
-
-
-def _filled(workshop: Workshop, name: str, memories: int, items: int, found: Numbers) -> Home:
-    """A home with a filled store; one that a stopped run has filled is used again."""
-    path = workshop.folder / f"home-{name}"
-    if name in found:
-        return open_home(path)
-    home = make_home(path)
-    seeds = workshop.pick(str(workshop.folder / "seeds.npy"), "")
-    found[name] = home.ask("proof.team.store:fill", count=memories, items=items, seeds=seeds)
-    workshop.note(name, found[name])
-    return home
 
 
 def _open_pages(person: Person, pages: dict[str, str], *, times: int) -> None:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext, ngettext
 from access.actor import Actor, Via
 from access.admin.columns import in_words
 from access.connect import base_url
-from access.sign_in.preferences import preference_of
+from access.sign_in.preferences import preference_of_user
 from access.tokens import actor_for_user
 from loci_site.app.notifications.models import TEST, Delivery, Event, Subscription, Webhook
 from maintenance.jobs import job_actor
@@ -54,7 +54,7 @@ def actor_of_receiver(receiver: Subscription | Webhook) -> Actor:
 def in_language_of(receiver: Subscription | Webhook | User) -> Iterator[None]:
     """Make the receiver's language active. One query for a person."""
     person = receiver.user if isinstance(receiver, Subscription) else receiver
-    chosen = preference_of(person.pk).language if isinstance(person, User) else ""
+    chosen = preference_of_user(person).language if isinstance(person, User) else ""
     with translation.override(chosen if chosen in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE):
         yield
 

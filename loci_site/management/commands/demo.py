@@ -14,7 +14,6 @@ from access.connect import command_line, running_address
 from access.errors import LociError
 from access.management.command import PORT, CommandAnswer, LociCommand, either, flag
 from access.sign_in.passwords import generated_password
-from loci_site.config.checks import TAG
 from loci_site.management.commands.up import child_environment
 from memories.embedding.loader import model_folder
 from storage.home import DATABASE, ensure_home
@@ -79,7 +78,6 @@ class Command(LociCommand):
 
     help = "Try Loci with a sample team, in a folder of its own; --remove deletes it."
     examples = EXAMPLES
-    requires_system_checks = [TAG]
     options = (
         PORT.but(default="8010", help="port to listen on"),
         either(

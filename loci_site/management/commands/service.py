@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -19,7 +18,6 @@ from access.connect import SCRIPTS, UVX_FOLDER
 from access.errors import LociError
 from access.management.command import CommandAnswer, CommandVerb, LociCommand, either, flag
 from loci_site.config import KEYS
-from loci_site.config.checks import TAG
 from storage.version import DISTRIBUTION
 
 NAME: Final = "loci"
@@ -296,23 +294,20 @@ def install(options: dict[str, Any]) -> CommandAnswer:
     plan = plan_service(is_system=options["system"], home=settings.LOCI.home)
     if options["print"]:
         return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
-    with _explained():
-        lines = [*install_service(plan), *advice(plan)]
-    return CommandAnswer({"lines": lines}, "\n".join(lines))
+    return _carried_out(install_service(plan), advice(plan))
 
 
 def uninstall(options: dict[str, Any]) -> CommandAnswer:
-    with _explained():
-        lines = uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home))
-    return CommandAnswer({"lines": lines}, "\n".join(lines))
+    return _carried_out(uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home)))
 
 
-@contextmanager
-def _explained() -> Iterator[None]:
+def _carried_out(steps: Iterator[str], told: Sequence[str] = ()) -> CommandAnswer:
+    """Take the steps; the answer has a line for each, and what else is told."""
     try:
-        yield
+        lines = [*steps, *told]
     except OSError as error:
         raise CommandError(f"The service's file cannot be changed: {error}") from error
+    return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
 def advice(plan: ServicePlan) -> list[str]:
@@ -345,7 +340,6 @@ KIND: Final = either(
 class Command(LociCommand):
     help = "Install Loci as a service of systemd or launchd, or remove it."
     examples = EXAMPLES
-    requires_system_checks = [TAG]
     verbs = {
         "install": CommandVerb(
             install,

@@ -19,7 +19,6 @@ from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag,
 from access.tokens import operator
 from loci_site import __version__
 from loci_site.config import DATABASE_SCHEMES
-from loci_site.config.checks import TAG
 from loci_site.config.databases import postgresql_settings, sqlite_settings
 from maintenance.backups.folder import Backup, managed_backups
 from maintenance.backups.moving import MANY_GLOBAL, MoveResult, Target, move_store, preview_move
@@ -254,7 +253,6 @@ config.toml first. Whoever loses the key loses the memories and all backups: kee
 class Command(FaceCommand):
     help = "Destroy expired data, encrypt, move or upgrade the store."
     examples = EXAMPLES
-    requires_system_checks = [TAG]
     verbs = {
         "retention": RETENTION,
         "encrypt": ENCRYPT,

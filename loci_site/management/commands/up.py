@@ -17,7 +17,6 @@ from django.db import DatabaseError, connection, connections
 from access.connect import base_url, claude_line, client_json, command_line, publish_address
 from access.errors import LociError
 from loci_site.config import load_config
-from loci_site.config.checks import TAG
 from loci_site.config.logs import SERVING_VARIABLE, log_to_file
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
@@ -45,7 +44,6 @@ class Command(BaseCommand):
     help = (
         "Run Loci: prepare what is missing, start the web processes and the worker. Ctrl-C stops everything."
     )
-    requires_system_checks = [TAG]  # the other checks import every view, which only the web process needs
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter

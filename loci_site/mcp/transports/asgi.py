@@ -125,9 +125,10 @@ async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Rece
     if working.cancelled():  # the client has gone
         return
     body = answer_bytes(call, working.result(), server_info=mcp_server().server_info_stamp)
+    is_stream = is_open or not call.is_modern
     if not is_open:
-        await _start(send, json_headers(body) if call.is_modern else STREAM_HEADERS)
-    await send({"type": "http.response.body", "body": as_event(body) if is_open else body})
+        await _start(send, STREAM_HEADERS if is_stream else json_headers(body))
+    await send({"type": "http.response.body", "body": as_event(body) if is_stream else body})
 
 
 async def _start(send: Send, headers: HeaderList) -> None:

@@ -62,17 +62,16 @@ async def serve_mcp(request: HttpRequest, server: Server[Any]) -> HttpResponseBa
             f"The request body is larger than {limit} bytes. Send less text in one call.",
         )
     manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=limit)
-    exchange = TransportExchange(manager, build_scope(request), body)
+    exchange = TransportExchange(manager, transport_scope(request), body)
     start = await exchange.start()
     headers = response_headers(start)
     is_stream = any(
         name.lower() == "content-type" and value.startswith("text/event-stream")
         for name, value in headers.items()
     )
-    if is_stream and hasattr(request, "scope"):
+    if is_stream:
         exchange.expect_reader()
         return StreamingHttpResponse(exchange, status=start["status"], headers=headers)
-    # Under WSGI the event loop ends with the view, so the stream must be read here.
     content = b"".join([chunk async for chunk in exchange])
     return HttpResponse(content, status=start["status"], headers=headers)
 
@@ -97,32 +96,14 @@ def jsonrpc_error(status: HTTPStatus, message: str) -> JsonResponse:
     return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=status)
 
 
-def build_scope(request: HttpRequest) -> Scope:
-    """The ASGI scope of a Django request."""
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": request.scheme,
-        "path": request.path,
-        "raw_path": request.path.encode(),
-        "root_path": "",
-        "query_string": request.META.get("QUERY_STRING", "").encode(),
-        "headers": request_headers(request),
-        "client": (request.META.get("REMOTE_ADDR"), 0),
-        "server": None,
-        "state": {},
-    }
+def transport_scope(request: HttpRequest) -> Scope:
+    """The request's own ASGI scope, with duplicated headers, which the transport refuses, and without trailing white space.
 
-
-def request_headers(request: HttpRequest) -> list[tuple[bytes, bytes]]:
-    """The original headers with duplicates: the transport refuses duplicated routing headers."""
-    native: Scope | None = getattr(request, "scope", None)
-    if native is None:
-        return [(name.lower().encode(), value.encode("latin-1")) for name, value in request.headers.items()]
-    # httptools keeps trailing white space of a value (RFC 9110, 5.5).
-    return [(name.lower(), value.strip(b" \t")) for name, value in native["headers"]]
+    httptools keeps the white space that may stand behind a value (RFC 9110, 5.5).
+    """
+    native: Scope = request.scope  # type: ignore[attr-defined]  # Loci is served by ASGI alone
+    headers = [(name.lower(), value.strip(b" \t")) for name, value in native["headers"]]
+    return {**native, "headers": headers, "root_path": "", "state": {}}
 
 
 def response_headers(start: Message) -> dict[str, str]:

@@ -122,11 +122,9 @@ def _client_of_envelope(version: str, envelope: str) -> str | None:
 
 
 def answer_bytes(call: PlainCall, result: CallToolResult, *, server_info: Mapping[str, Any]) -> bytes:
-    """The answer's body: JSON in the modern era, else the single event of a stream."""
+    """The answer as JSON, in the spelling of its era."""
     body = {"jsonrpc": "2.0", "id": call.id, "result": _result(call, result, server_info)}
-    if call.is_modern:
-        return json.dumps(body, separators=(",", ":")).encode()
-    return b"event: message\r\ndata: " + to_json(body) + b"\r\n\r\n"
+    return json.dumps(body, separators=(",", ":")).encode() if call.is_modern else to_json(body)
 
 
 def _result(call: PlainCall, result: CallToolResult, server_info: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,5 +146,5 @@ def json_headers(body: bytes) -> HeaderList:
 
 
 def as_event(body: bytes) -> bytes:
-    """A JSON answer as the event of an open stream."""
-    return body if body.startswith(b"event:") else b"event: message\r\ndata: " + body + b"\r\n\r\n"
+    """A JSON answer as the single event of a stream."""
+    return b"event: message\r\ndata: " + body + b"\r\n\r\n"

@@ -32,7 +32,7 @@ def scan(options: dict[str, Any]) -> CommandAnswer:
     """Look through what is stored."""
     with StepBar("scan", unit="memory") as bar:
         done = scan_stored(operator(), dry_run=options["dry_run"], report=partial(bar.show, "memories"))
-    return CommandAnswer(done.as_json(), scan_text(done))
+    return CommandAnswer(ScanReport.json(done), scan_text(done))
 
 
 def scan_text(scan: ScanReport) -> str:

@@ -16,6 +16,7 @@ from django.db.models.functions import Cast, Length
 from memories.language.cleaning import fold
 from memories.language.dress.readings import MAX_LEVELS, json_in, placed_readings, readings, strings_in
 from memories.language.dress.signs import has_letters_or_digits
+from memories.language.word_tables import parse_words
 
 # Runs are bounded, so that a text of 100,000 characters takes linear time.
 _DECLARATION = re.compile(
@@ -154,34 +155,7 @@ _EMOJI_FORM = re.compile(r"[^\x00-\x7f]\ufe0f")  # ℹ️ and Ⓜ️ are picture
 _TRADE_MARK = re.compile(r"[™℠©®]|\((?:tm|c|r)\)", re.I)
 _SUPERSCRIPT = re.compile(r"(?<=[^\W_⁰¹²³⁴-⁹])([⁰¹²³⁴-⁹⁻⁺]+)")
 _LAST_WORD = re.compile(r"[^\W_]+")
-_POWERS = frozenset(
-    [
-        "mm",
-        "cm",
-        "dm",
-        "km",
-        "nm",
-        "um",
-        "μm",
-        "ft",
-        "in",
-        "yd",
-        "mi",
-        "sec",
-        "min",
-        "ms",
-        "kg",
-        "hz",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "log",
-        "ln",
-        "mol",
-        "cd",
-    ]
-)
+_POWERS = parse_words(["mm cm dm km nm um μm ft in yd mi sec min ms kg hz sin cos tan cot log ln mol cd"])
 _MAX_FORMULA = 3  # letters of an ion before its charge: Na⁺, Mg²⁺, and of a unit with a negative exponent
 _UNDERLINE = re.compile(r"^[ \t]*={2,}[ \t]*$", re.M)
 _SPACE_IN_ADDRESS = re.compile(r"(?<![%\W])%20")

@@ -22,7 +22,7 @@ from access.answers import Answer, ShownAs
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import NotPermitted
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import Group
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.purge.targets import (
@@ -38,11 +38,7 @@ from memories.lifecycle.purge.targets import (
 from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
 from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
-from memories.store.derived import (
-    DerivedChanges,
-    update_and_log,
-    withdraw_derived,
-)
+from memories.store.derived import WITHDRAWN, DerivedChanges, withdraw_derived
 from memories.store.places import (
     PurgedTexts,
     clear_outside_copies,
@@ -51,6 +47,7 @@ from memories.store.places import (
     find_outside_copies,
     note_outside_copies,
 )
+from memories.store.rows import change_row
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
@@ -250,7 +247,8 @@ def destroy(
         if left is None:
             if doomed.reach is not None:
                 followed = withdraw_derived(actor, doomed.reach, is_purge=True)
-            counted = Piece.objects.filter(memory__in=gone.keys).count(), count_links(gone.keys)
+            linked = Link.objects.filter(Q(source__in=gone.keys) | Q(target__in=gone.keys))
+            counted = Piece.objects.filter(memory__in=gone.keys).count(), linked.count()
             own = [row for row in doomed.own if row.root_key not in kept]
             delete_rows(actor, own, gone, reason=reason, bars=because.why is Why.NAMED)
         within = left.pk if left is not None else None
@@ -281,7 +279,13 @@ def delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reaso
         if mark is not None:
             Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
     for wording, version in find_staying(own):
-        update_and_log(actor, Operation.SUPERSEDE, [wording], state=State.SUPERSEDED, superseded_by=version)
+        change_row(
+            actor,
+            Operation.SUPERSEDE,
+            wording,
+            {"state": State.SUPERSEDED, "superseded_by": version},
+            reason=WITHDRAWN,
+        )
     rows = Memory.objects.filter(key__in=keys)
     threads = sorted(set(rows.exclude(thread=None).values_list("thread", flat=True)))
     rows.update(superseded_by=None)
@@ -290,11 +294,6 @@ def delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reaso
     rows.delete()
     # Rows in any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads([key for key in threads if key is not None])
-
-
-def count_links(keys: Sequence[int]) -> int:
-    """The number of links that lead to or from the memories."""
-    return Link.objects.filter(Q(source__in=keys) | Q(target__in=keys)).count()
 
 
 def check_purge_rights(actor: Actor, rows: Sequence[Memory]) -> None:

@@ -1,17 +1,14 @@
 """A group's global memories become its own, and global again."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
-from access import audit
 from access.actor import ADMIN, Actor
 from access.answers import Answer, ShownAs
-from access.audit import AuditEvent, Operation
+from access.audit import Operation
 from access.audit.collect import one_change
 from access.errors import Conflict
 from access.groups import find_group, log_group
@@ -20,7 +17,8 @@ from memories.lifecycle.regroup.plan import StayingMemory
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import MEMORY, FormerRow
 from memories.models import Memory
-from memories.queries.snapshot import as_json
+from memories.queries.snapshot import RELATED_ROWS
+from memories.store.rows import change_rows
 from memories.store.threads import filter_tokens, refresh_around
 from memories.types import Scope, State, Type
 from storage.bulk import batches
@@ -71,11 +69,25 @@ def narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemor
 
     A memory stays global if its text is live as the group's own already: it would be there twice.
     """
-    rows = list(Memory.objects.filter(group=group, scope=Scope.GLOBAL).order_by("key"))
-    staying = staying_twins(group, rows, scope=Scope.GROUP)
-    changing = [row for row in rows if row.key not in staying]
-    change_scopes(actor, group, changing, scope=Scope.GROUP)
-    return len(changing), tuple(staying.values())
+    live = Q(group=group, scope=Scope.GROUP, state=State.LIVE) & ~Q(type=Type.EPISODIC)
+    own = Memory.objects.filter(live).values_list("type", "content_hash", "id")
+    twins = {(type_, hash_): id_ for type_, hash_, id_ in own}
+    changing, staying = list[Memory](), list[StayingMemory]()
+    rows = Memory.objects.filter(group=group, scope=Scope.GLOBAL).select_related(*RELATED_ROWS)
+    for row in rows.order_by("key"):
+        twin = twins.get((row.type, row.content_hash)) if row.state == State.LIVE else None
+        if twin is None:
+            changing.append(row)
+        else:
+            why = f"its text is live as {twin} with the scope {Scope.GROUP}"
+            staying.append(StayingMemory(row.id, why))
+    # The filter is the same for all memories of one group and scope.
+    values = {"scope": Scope.GROUP, "filter": filter_tokens(Memory(group=group, scope=Scope.GROUP))}
+    narrowed = [
+        row for batch in batches(changing) for row in change_rows(actor, Operation.NARROW, batch, values)
+    ]
+    refresh_around([row for row in narrowed if row.thread_id is not None])
+    return len(changing), tuple(staying)
 
 
 def widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
@@ -113,39 +125,3 @@ def narrowed_ids(group: Group) -> list[str]:
         payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
         last[str(entry.memory_id)] = payload.get("changes", {}).get("scope", ["", ""])[1]
     return [id_ for id_, scope in last.items() if scope == Scope.GROUP]
-
-
-def staying_twins(group: Group, rows: Sequence[Memory], *, scope: str) -> Staying:
-    """The rows whose text is live in that scope of the group already."""
-    live = Q(group=group, scope=scope, state=State.LIVE) & ~Q(type=Type.EPISODIC)
-    twins = {
-        (type_, hash_): id_
-        for type_, hash_, id_ in Memory.objects.filter(live).values_list("type", "content_hash", "id")
-    }
-    return {
-        row.key: StayingMemory(
-            row.id, f"its text is live as {twins[row.type, row.content_hash]} with the scope {scope}"
-        )
-        for row in rows
-        if row.state == State.LIVE and (row.type, row.content_hash) in twins
-    }
-
-
-def change_scopes(actor: Actor, group: Group, rows: Sequence[Memory], *, scope: str) -> None:
-    """Set the scope of rows, refresh what searches read of them, and log each."""
-    now = timezone.now()
-    for batch in batches(rows):
-        events = [
-            AuditEvent(Operation.NARROW, row.id, group.id, payload={"changes": {
-                "scope": [row.scope, scope], "updated_at": [as_json(row.updated_at), as_json(now)],
-            }})
-            for row in batch
-        ]  # fmt: skip
-        for row in batch:
-            row.scope, row.updated_at = scope, now
-        # The filter is the same for all memories of one group and scope.
-        Memory.objects.filter(pk__in=[row.pk for row in batch]).update(
-            scope=scope, filter=filter_tokens(batch[0]), updated_at=now
-        )
-        audit.append_many(actor, events)
-    refresh_around([row for row in rows if row.thread_id is not None])

@@ -102,12 +102,7 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
     mark_beside(phrases, today=today)
     mark_relative(phrases, today=today)
     mark_bounds(phrases, today=today)
-    return _result_of(text, phrases)
-
-
-def _result_of(text: str, phrases: Phrases) -> _ReadTimes:
-    found = phrases.found()
-    if not found:
+    if not (found := phrases.found()):
         return _NO_TIMES
     words = {word.lower() for word in _WORDS.findall(phrases.rest())}
     return _ReadTimes(

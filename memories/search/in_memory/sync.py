@@ -7,22 +7,20 @@ everything is read again."""
 import json
 import logging
 import os
-import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.search.in_memory.table import AllowedRows, Keys, Nearest, PieceRow, Reader, Vectors, VectorTable
-from memories.search.schema import statements
 from storage.compiled_queries import fetch
 
 ROWS_AT_ONCE = 2000
@@ -89,123 +87,6 @@ def decode_vectors(embeddings: Sequence[bytes]) -> Vectors:
     return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), DIMENSIONS)
 
 
-NOW, NEXT, OLD = "memories_vec", "memories_next_vec", "memories_old_vec"
-_GROUP_INDEX = "memories_vec_rooms"
-_PIECES_AT_ONCE = 250  # ~10 ms of write lock
-_CHUNKS_AT_ONCE = 100  # deleted data is overwritten: 3 MB, ~12 ms
-MAX_ROUNDS = 20
-# vec0 does not rename its shadow tables.
-_SHADOW_TABLE = re.compile(
-    r"_(info|chunks|rowids|auxiliary|vector_chunks\d+|metadatachunks\d+|metadatatext\d+)"
-)
-_COPIED = f"""
-INSERT INTO {NEXT} (piece, room, embedding, standing, until, type)
-SELECT p.key, row.room, vec_quantize_int8(p.embedding, 'unit'), row.standing, row.until, row.type
-FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
-WHERE p.model = %s AND p.embedding IS NOT NULL AND
-"""  # noqa: S608 - our own names
-
-
-def switch_model(
-    model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
-) -> bool:
-    """Make the index hold the vectors of `model` only; False if some pieces still lack them.
-
-    `is_complete` is called within the last transaction: nobody writes between its answer and the swap.
-    """
-    discard(NEXT)
-    discard(OLD)
-    [(seen,)] = fetch("SELECT COALESCE(MAX(seq), 0) FROM index_change", [])
-    with connection.cursor() as cursor:
-        cursor.execute(_read_sql(NOW).replace(f" {NOW} ", f" {NEXT} ", 1))
-    _fill_next(model, progress)
-    for _ in range(MAX_ROUNDS):
-        changed = read_changes(seen)
-        if len(changed) < _PIECES_AT_ONCE:
-            break
-        with transaction.atomic():
-            seen = apply_changes(model, changed)
-    is_switched = swap(model, seen, is_complete)
-    discard(OLD if is_switched else NEXT)
-    return is_switched
-
-
-def discard(name: str) -> None:
-    """Drop an index that is not in use, in batches: overwriting all of it at once would block writers."""
-    if not fetch("SELECT 1 FROM sqlite_master WHERE name = %s", [name]):
-        return
-    chunks = f"{name}_vector_chunks00"
-    with connection.cursor() as cursor:
-        while True:
-            cursor.execute(
-                f"DELETE FROM {chunks} WHERE rowid IN (SELECT rowid FROM {chunks} LIMIT {_CHUNKS_AT_ONCE})"  # noqa: S608
-            )
-            if not cursor.rowcount:
-                break
-        cursor.execute(f"DROP TABLE {name}")
-
-
-def _fill_next(model: str, progress: Callable[[int, int], None]) -> None:
-    """Copy the vectors of the model into the next index, one transaction per batch."""
-    [(total,)] = fetch("SELECT COUNT(*) FROM memories_piece WHERE model = %s", [model])
-    done, last = 0, 0
-    batch = "SELECT key FROM memories_piece WHERE model = %s AND key > %s ORDER BY key LIMIT %s"
-    while keys := [key for (key,) in fetch(batch, [model, last, _PIECES_AT_ONCE])]:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"{_COPIED} p.key > %s AND p.key <= %s", [model, last, keys[-1]])
-        done, last = done + len(keys), keys[-1]
-        progress(min(done, total), total)
-
-
-def read_changes(seen: int) -> list[tuple[int, int]]:
-    """The next batch of changes after `seen`: number and piece."""
-    sql = "SELECT seq, piece FROM index_change WHERE seq > %s ORDER BY seq LIMIT %s"
-    return fetch(sql, [seen, _PIECES_AT_ONCE])
-
-
-def apply_changes(model: str, changed: list[tuple[int, int]]) -> int:
-    """Rewrite the changed pieces in the next index, inside a transaction; returns the last change."""
-    pieces = sorted({piece for _, piece in changed})
-    holders = ", ".join(["%s"] * len(pieces))
-    with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {NEXT} WHERE piece IN ({holders})", pieces)  # noqa: S608 - placeholders
-        cursor.execute(f"{_COPIED} p.key IN ({holders})", [model, *pieces])
-    return changed[-1][0]
-
-
-def swap(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
-    """Apply the last changes and swap the names of both indexes in one transaction; False if incomplete."""
-    with connection.cursor() as cursor:
-        # Otherwise SQLite would rewrite the triggers to follow the old index to its new name.
-        cursor.execute("PRAGMA legacy_alter_table = ON")
-        try:
-            with transaction.atomic():
-                if not is_complete():
-                    return False
-                while changed := read_changes(seen):
-                    seen = apply_changes(model, changed)
-                _rename_index(cursor, NOW, OLD)
-                _rename_index(cursor, NEXT, NOW)
-                # A renamed table keeps its SQL index, under the old name.
-                cursor.execute(f"DROP INDEX IF EXISTS {_GROUP_INDEX}")
-                cursor.execute(_read_sql(_GROUP_INDEX))
-                cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
-        finally:
-            cursor.execute("PRAGMA legacy_alter_table = OFF")
-    return True
-
-
-def _rename_index(cursor: Any, before: str, after: str) -> None:
-    for (name,) in fetch("SELECT name FROM sqlite_master WHERE type = 'table'", []):
-        if name == before or (name.startswith(before) and _SHADOW_TABLE.fullmatch(name.removeprefix(before))):
-            cursor.execute(f'ALTER TABLE "{name}" RENAME TO "{after}{name.removeprefix(before)}"')
-
-
-def _read_sql(name: str) -> str:
-    """The statement that creates this object."""
-    return next(statement.sql for statement in statements("sqlite") if statement.name == name)
-
-
 @dataclass(frozen=True)
 class _TrialAllowed(AllowedRows):
     """What a Visibility may allow of the rows that did not change; `own` of those that did."""
@@ -233,7 +114,7 @@ class TrialTable:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)
         rows = found.rows[~np.isin(found.part.columns.piece[found.rows], self._changed)]
-        return _TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
+        return _TrialAllowed(found.part, rows, found.until, self._own.allowed(v))
 
     def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """The `wanted` nearest pieces by cosine; `read` returns vectors that are not in memory."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,61 +24,6 @@ from memories.types import Scope, State, Trust, Type
 
 _MOST_KEPT = 16
 MOST_KEPT_ROWS = 1_000_000  # 8 MB
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class AllowedMask(Generic[T]):
-    """What is allowed: how many rows, and until when (ms since 1970) all of them count."""
-
-    allowed: T
-    rows: int
-    until: int
-
-
-@dataclass(frozen=True)
-class _CachedMask(Generic[T]):
-    version: int
-    since: int
-    marked: AllowedMask[T]
-
-
-class FilterCache(Generic[T]):
-    """Marks by Visibility, of one table that changes. Readers need no lock.
-
-    A change counts the version up before and after, so that nothing that was marked meanwhile is used later.
-    """
-
-    def __init__(self) -> None:
-        self._version = 0
-        self._kept: dict[Hashable, _CachedMask[T]] = {}
-
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Change the table within the block."""
-        self._version += 1
-        try:
-            yield
-        finally:
-            self._version += 1
-            self._kept = {}
-
-    def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
-        """What `mark` allows, from the cache if that still holds."""
-        if v.after is not None or v.before is not None or v.is_history:  # times differ with each caller
-            return mark(v).allowed
-        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
-        now, version, known = milliseconds(v.now), self._version, self._kept
-        kept = known.get(key)
-        # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
-        if kept is not None and kept.version == version and kept.since <= now <= kept.marked.until:
-            return kept.marked.allowed
-        marked = mark(v)
-        held = sum(each.marked.rows for each in [*known.values()])
-        if len(known) >= _MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
-            known.clear()
-        known[key] = _CachedMask(version, now, marked)
-        return marked.allowed
 
 
 def milliseconds(moment: datetime) -> int:
@@ -150,16 +95,12 @@ WORDS = DIMENSIONS // 64
 # vectors, and 98.6 % of the true thirty best (docs/speed.md).
 _MIN_SIMILAR = 1000  # rows that share the most signs
 _SIMILAR_PER_WANTED = 8
-_SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
-MARGIN = 1.3  # factor on the number wanted, for the sample's error
-_LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
 MIN_COMPARED = 120  # of those, the rows compared exactly
 COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once, which fit into the processor's cache
 DELETED = 255  # the kind of a deleted row
 GROWTH = 1.25
 FOREVER = np.iinfo(np.int64).max
-_OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
 _Halves = NDArray[np.float16]
@@ -221,16 +162,50 @@ class _TableSnapshot:
 
 @dataclass(frozen=True)
 class AllowedRows:
-    """Rows that a Visibility may allow, among those valid at the time of the query."""
+    """Rows that a Visibility may allow, among those valid at the time of the query; all of them count `until` then (ms since 1970)."""
 
     part: _TableSnapshot
     rows: Keys
-    in_groups: int  # rows of the visible groups, before other conditions
+    until: int
 
-    @property
-    def share(self) -> float:
-        """Share (0–1) of all rows; 1 for an empty table."""
-        return len(self.rows) / self.part.count if self.part.count else 1.0
+
+class FilterCache:
+    """Allowed rows by Visibility, of one table that changes. Readers need no lock.
+
+    A change counts the version up before and after, so that nothing that was marked meanwhile is used later.
+    """
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._kept: dict[Hashable, tuple[int, int, AllowedRows]] = {}  # version, since when, rows
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change the table within the block."""
+        self._version += 1
+        try:
+            yield
+        finally:
+            self._version += 1
+            self._kept = {}
+
+    def of(self, v: Visibility, mark: Callable[[Visibility], AllowedRows]) -> AllowedRows:
+        """What `mark` allows, from the cache if that still holds."""
+        if v.after is not None or v.before is not None or v.is_history:  # times differ with each caller
+            return mark(v)
+        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types)
+        now, version, known = milliseconds(v.now), self._version, self._kept
+        if key in known:
+            marked_at, since, kept = known[key]
+            # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
+            if marked_at == version and since <= now <= kept.until:
+                return kept
+        marked = mark(v)
+        held = sum(len(kept.rows) for *_, kept in [*known.values()])
+        if len(known) >= _MOST_KEPT or held + len(marked.rows) > MOST_KEPT_ROWS:
+            known.clear()
+        known[key] = version, now, marked
+        return marked
 
 
 class VectorTable:
@@ -244,7 +219,7 @@ class VectorTable:
         self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
         capacity = int(expected * GROWTH)
         self._part = _TableSnapshot(_empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
-        self._filters = FilterCache[AllowedRows]()
+        self._filters = FilterCache()
         self._order = _MemoryOrder()
         self.deleted = 0
 
@@ -277,24 +252,22 @@ class VectorTable:
         with self._filters.changing():
             kind[places] = DELETED
 
-    def allowed(self, v: Visibility) -> "AllowedRows":
+    def allowed(self, v: Visibility) -> AllowedRows:
         """The rows that the Visibility may allow."""
         return self._filters.of(v, self._mark)
 
-    def _mark(self, v: Visibility) -> AllowedMask["AllowedRows"]:
+    def _mark(self, v: Visibility) -> AllowedRows:
         part = _TableSnapshot(self._part.columns, self._part.count)
-        rows, in_groups = _find_allowed(part.columns, part.count, v)
-        return AllowedMask(
-            AllowedRows(part, rows, in_groups), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
-        )
+        rows = _find_allowed(part.columns, part.count, v)
+        return AllowedRows(part, rows, int(part.columns.until[rows].min(initial=FOREVER)))
 
-    def nearest(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int, read: Reader) -> Nearest:
+    def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """The `wanted` pieces nearest by cosine; `read` returns vectors that are not in memory."""
         return self.compared(
             vector, allowed, self.choose(vector, allowed, wanted=wanted), wanted=wanted, read=read
         )
 
-    def choose(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int) -> Keys:
+    def choose(self, vector: Vectors, allowed: AllowedRows, *, wanted: int) -> Keys:
         """Rows that contain the `wanted` nearest ones; uses memory only, no database."""
         columns, rows = allowed.part.columns, allowed.rows
         similar = max(_MIN_SIMILAR, _SIMILAR_PER_WANTED * wanted)
@@ -303,7 +276,7 @@ class VectorTable:
         return rank_by_signs(columns, chosen, vector, most=compared)
 
     def compared(
-        self, vector: Vectors, allowed: "AllowedRows", chosen: Keys, *, wanted: int, read: Reader
+        self, vector: Vectors, allowed: AllowedRows, chosen: Keys, *, wanted: int, read: Reader
     ) -> Nearest:
         """The `wanted` nearest of the chosen rows, as nearest() returns them."""
         columns, rows = allowed.part.columns, allowed.rows
@@ -425,18 +398,19 @@ def _fill_rows(target: Columns, where: slice, source: Columns) -> None:
             array[..., where] = values[..., :count]
 
 
-def _find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
-    """The allowed rows, and the number of rows in the visible groups."""
+def _find_allowed(columns: Columns, count: int, v: Visibility) -> Keys:
+    """The allowed rows."""
     if v.groups is None:
-        return np.flatnonzero(_mark_rows(columns, slice(count), v)), count
+        return np.flatnonzero(_mark_rows(columns, slice(count), v))
     # Groups first: a group has few of a million rows, and the other columns are read for those only.
     rows = np.flatnonzero(_mark_groups(columns, count, v))
-    return rows[_mark_rows(columns, rows, v)], len(rows)
+    found: Keys = rows[_mark_rows(columns, rows, v)]
+    return found
 
 
 def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
-    allowed = _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
+    allowed = _kinds_of(v.states, v.trusts, v.types, bool(v.shown_then), v.is_history)
     marks = allowed[columns.kind[rows]]
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
@@ -454,7 +428,6 @@ def _kinds_of(
     states: frozenset[str],
     trusts: frozenset[str],
     types: frozenset[str],
-    retracted: frozenset[str],
     is_shown_then: bool,
     is_history: bool,
 ) -> NDArray[np.bool_]:
@@ -469,6 +442,7 @@ def _kinds_of(
         retracted_types=retracted,
         as_of=now if is_history else None,
         shown_then=shown,
+        None, True, states, trusts, now, types, as_of=now if is_history else None, shown_then=shown
     )
     rule, table = rules_of(v), np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
@@ -492,22 +466,10 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         return rows
     query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        return _take_similar(rows, _count_differing_signs(columns.signs[:, rows], query), least=least)
-    # Most rows are allowed: extracting them would take longer than examining all.
-    distances = _count_differing_signs(columns.signs[:, :count], query)
-    sample = np.sort(distances[::_SAMPLE_STEP])
-    share = least * MARGIN / len(rows)
-    limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
-    while True:
-        found = np.flatnonzero(distances <= limit)
-        at = np.searchsorted(rows, found)  # both are sorted
-        at[at == len(rows)] = 0
-        similar: Keys = found[rows[at] == found]
-        if len(similar) >= least or limit >= _OUT_OF_RANGE:
-            break
-        limit += _LIMIT_STEP
-    # The limit was estimated over all rows: cut to what the allowed ones alone give.
-    return _take_similar(similar, distances[similar], least=least)
+        distances = _count_differing_signs(columns.signs[:, rows], query)
+    else:  # extracting the signs of most rows would take longer than examining all
+        distances = _count_differing_signs(columns.signs[:, :count], query)[rows]
+    return _take_similar(rows, distances, least=least)
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:

@@ -1,12 +1,12 @@
 """Search engine on PostgreSQL. The database searches itself: no process keeps an index in memory or follows changes."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import SearchIndex, visible_rows
+from memories.search.base import SearchIndex
 from memories.search.keyword import (
     POSTING_BUDGET,
     Postings,
@@ -15,10 +15,9 @@ from memories.search.keyword import (
     parse_numbers,
 )
 from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any_of, rooms_of, term_query
-from memories.search.postgresql.vectors import Visible, find_nearest, tend_large_rooms
+from memories.search.postgresql.vectors import find_nearest, tend_large_rooms
 from memories.search.query_terms import Match, is_letter
-from memories.search.rows import AnyVector, Hit, HybridHits, Vector, groups_sql, render
-from memories.search.schema import apply_index_schema, fill_group_use, fill_search_rows
+from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector, groups_sql, render
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
 
@@ -120,7 +119,6 @@ class PostgresqlEngine(SearchIndex):
     """SearchIndex on PostgreSQL."""
 
     postings, names, vectors = _GinPostings(), _NAMES, "piece_search"
-    tend = staticmethod(tend_large_rooms)
 
     def find(
         self,
@@ -133,7 +131,7 @@ class PostgresqlEngine(SearchIndex):
     ) -> HybridHits:
         scores: dict[int, float] = {}
 
-        def nearest(query: Vector, visible: Visible, scored: Collection[int]) -> list[Hit]:
+        def nearest(query: Vector, visible: RowReader, scored: Collection[int]) -> list[Hit]:
             found, read = find_nearest(query, visibility, visible, limit=limit, scored=scored)
             scores.update(read)
             return found
@@ -149,7 +147,7 @@ class PostgresqlEngine(SearchIndex):
         )
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        return find_nearest(vector, visibility, visible_rows(visibility), limit=limit)[0]
+        return find_nearest(vector, visibility, RowReader(visibility), limit=limit)[0]
 
     def find_newest(
         self,
@@ -186,44 +184,22 @@ class PostgresqlEngine(SearchIndex):
         [(words,)] = fetch(_WORD_ERRORS, [])
         return [f"{words} memories have other words in the keyword index"] if words else []
 
+    def tend(self) -> None:
+        tend_large_rooms()
+
     def rebuild(self) -> None:
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                check_references(cursor)
-            apply_index_schema(connection)
-            _stop_writers()
-            fill_search_rows(connection)
-            fill_group_use(connection)
-            _fill_vectors()
+        with transaction.atomic(), connection.cursor() as cursor:
+            check_references(cursor)
+            super().rebuild()
 
-    def switch_model(
-        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
-    ) -> bool:
-        # Searches see the old vectors until the commit, writers wait.
-        with transaction.atomic():
-            _stop_writers()
-            if not is_complete():
-                return False
-            with connection.cursor() as cursor:
-                cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
-            count = _fill_vectors()
-        progress(count, count)
-        return True
+    def stop_writers(self) -> None:
+        # Their triggers then read what this transaction left.
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
 
-
-def _stop_writers() -> None:
-    """Let writers of pieces and memories wait until the transaction ends; readers go on.
-
-    Their triggers then read what this transaction left.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE memories_memory, memories_piece IN SHARE ROW EXCLUSIVE MODE")
-
-
-def _fill_vectors() -> int:
-    """Write piece_search anew; returns its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM piece_search")
-        cursor.execute(_FILL_VECTORS)
-        count: int = cursor.rowcount
-    return count
+    def fill_vectors(self) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM piece_search")
+            cursor.execute(_FILL_VECTORS)
+            count: int = cursor.rowcount
+        return count

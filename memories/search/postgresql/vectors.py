@@ -2,16 +2,15 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.queries.visibility import placeholders
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import Hit, RankingFields, Vector, needs_rows, render, standing_condition
+from memories.search.rows import Hit, RowReader, Vector, index_filter, needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 
@@ -64,7 +63,6 @@ def tend_large_rooms() -> None:
 
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
-Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
 
 _ASKED = "WITH asked AS MATERIALIZED (SELECT %s::halfvec(384) AS h)"
 _DISTANCE = "h <=> (SELECT asked.h FROM asked)"
@@ -135,7 +133,7 @@ class _NearQuery:
 
 
 def find_nearest(
-    vector: Vector, visibility: Visibility, visible: Visible, *, limit: int, scored: Collection[int] = ()
+    vector: Vector, visibility: Visibility, visible: RowReader, *, limit: int, scored: Collection[int] = ()
 ) -> tuple[list[Hit], dict[int, float]]:
     """The `limit` visible memories whose best piece is nearest, best first, and the cosines of `scored` by key."""
     query = _NearQuery(vector_text(vector), rooms_of(visibility), *narrowing(visibility), scored=scored)
@@ -160,15 +158,10 @@ def narrowing(v: Visibility) -> tuple[str, list[Any]]:
     standing = standing_condition(v)
     if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
         standing = ">= 1"  # and more; which trusts count is seen on the rows
-    if not standing or needs_rows(v) or v.retracted_types:
+    if not standing or needs_rows(v):
         where, seen = render(v)
         return _ROWS.format(where=where), [*seen]
-    sql, params = f"AND standing {standing}", list[Any]()
-    if v.states == {State.LIVE}:
-        sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
-    if v.types:
-        sql, params = f"{sql} AND type IN ({placeholders(v.types)})", [*params, *sorted(v.types)]
-    return sql, params
+    return index_filter(v, standing)
 
 
 def vector_text(vector: Vector) -> str:

@@ -340,7 +340,7 @@ def refuse_withdrawn_texts(
     found = find_all_withdrawn(((group.key, scope, text) for _, text in parts), is_whole=is_whole)
     for (path, _), withdrawn in zip(parts, found, strict=True):
         if withdrawn is not None and (withdrawn.is_refused or not is_whole):
-            raise repeated_text(actor, withdrawn, path=path, field=field)
+            raise repeated_text(actor, withdrawn, path=path)
 
 
 def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
@@ -348,21 +348,15 @@ def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
     refuse_withdrawn_texts(actor, group, reason, field="reason", is_whole=True)
 
 
-def refuse_withdrawn_labels(
-    actor: Actor, group: Group, draft: Draft, *, names: Iterable[str] = LABELS
-) -> None:
-    """Raise Conflict if one of these fields of a memory holds a text that was withdrawn in the group."""
-    for name in names:
-        refuse_withdrawn_texts(actor, group, getattr(draft, name), field=name, is_whole=True)
-
-
-def find_withdrawn_labels(drafts: Sequence[tuple[Group, Draft]]) -> list[tuple[str, Withdrawn] | None]:
-    """The first field beside each draft's text that is a withdrawn text, with its path; at most two queries."""
+def find_withdrawn_labels(
+    drafts: Sequence[tuple[Group, Draft]], *, names: Sequence[str] = LABELS
+) -> list[tuple[str, Withdrawn] | None]:
+    """The first of these fields beside each draft's text that is a withdrawn text, with its path; at most two queries."""
     asked = [
         (number, group.key, path, text)
         for number, (group, draft) in enumerate(drafts)
         if read_marks(group.key).exact
-        for name in LABELS
+        for name in names
         for path, text in strings_in(getattr(draft, name), name)
         if name == "thread" or undressed(text)
     ]
@@ -375,10 +369,12 @@ def find_withdrawn_labels(drafts: Sequence[tuple[Group, Draft]]) -> list[tuple[s
     return repeated
 
 
-def repeated_text(actor: Actor, withdrawn: Withdrawn, *, path: str, field: str) -> Conflict:
-    """The error of a value that repeats a withdrawn text."""
+def repeated_text(actor: Actor, withdrawn: Withdrawn, *, path: str) -> Conflict:
+    """The error of a value that repeats a withdrawn text, with its path from the field on."""
     return Conflict(
-        f"'{path}' repeats a withdrawn text: {withdrawn.describe(actor)}", hint="Leave it out.", field=field
+        f"'{path}' repeats a withdrawn text: {withdrawn.describe(actor)}",
+        hint="Leave it out.",
+        field=re.split(r"[.\[]", path)[0],
     )
 
 

@@ -70,14 +70,6 @@ class WithdrawnRows:
         return frozenset().union(*reached)
 
 
-@dataclass(frozen=True)
-class WithdrawnVectors:
-    """The vectors of withdrawn memories: a matrix, and the memory of each of its rows."""
-
-    keys: NDArray[np.int64]
-    matrix: NDArray[np.float32]
-
-
 NOTHING_WITHDRAWN = WithdrawnRows()
 _rows: dict[int, WithdrawnRows] = {}
 # By group, model and memory id: a content never changes, and neither does its vector.
@@ -152,7 +144,8 @@ class WithdrawnTexts:
     def __init__(self, group: int, model: str) -> None:
         self._group, self._model = group, model
         self._all, self._is_complete = NOTHING_WITHDRAWN, True
-        self._vectors = WithdrawnVectors(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
+        self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of each row of the matrix
+        self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 
     def refresh(self) -> frozenset[int]:
         """Read what was withdrawn since the last call and drop what was restored; the keys of the former.
@@ -166,10 +159,8 @@ class WithdrawnTexts:
         vectors = read_vectors(now, keys, self._model)
         self._all, self._is_complete = now, len(vectors) == len(keys)
         pairs = [(key, vector) for key in sorted(vectors) for vector in vectors[key]]
-        self._vectors = WithdrawnVectors(
-            np.array([key for key, _ in pairs], dtype=np.int64),
-            np.array([vector for _, vector in pairs], dtype=np.float32),
-        )
+        self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
+        self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
         return keys - before
 
     def is_current(self) -> bool:
@@ -183,7 +174,7 @@ class WithdrawnTexts:
 
         Of any type: what is wrong about an entity is wrong as a fact. No query if there are none.
         """
-        keys, matrix = self._vectors.keys, self._vectors.matrix
+        keys, matrix = self._keys, self._matrix
         if among is not None:
             chosen = np.isin(keys, list(among))
             keys, matrix = keys[chosen], matrix[chosen]

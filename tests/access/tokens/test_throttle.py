@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import time_machine
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import DatabaseError
-from django.test import Client
+from django.test import AsyncClient, Client
 from pytest_django import Settings
 
 from access.limits.throttle import delete_expired, wait_s
@@ -47,9 +48,9 @@ def over_rest(secret: str, *, address: str = OFFICE) -> Any:
 
 def over_mcp(secret: str, *, address: str = OFFICE) -> Any:
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    return Client(REMOTE_ADDR=address).post(
-        "/mcp", json.dumps(body), content_type="application/json", HTTP_AUTHORIZATION=f"Bearer {secret}"
-    )
+    post = async_to_sync(AsyncClient(client=[address, 0]).post)
+    headers = {"authorization": f"Bearer {secret}"}
+    return post("/mcp", json.dumps(body), content_type="application/json", headers=headers)
 
 
 @pytest.mark.parametrize("send", [over_rest, over_mcp])

@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from access.models import AuditEntry
-from loci_site.api import api
 from maintenance.models import Run
 from memories.models import Memory
 from tests.loci_site.api.conftest import Caller
+from tests.loci_site.api.document import document
 from tests.settings import IS_POSTGRES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -240,7 +240,7 @@ HOSTILE: dict[str, Any] = {
 URL_BYTES = (
     20_000  # 60,000 as %CC; uvicorn closes a connection that sends more than 65,536 before Django sees it
 )
-DOCUMENT = api.get_openapi_schema(path_prefix="/api/")
+DOCUMENT = document()
 OPERATIONS = [
     (method, path.removeprefix("/api"), operation)
     for path, operations in DOCUMENT["paths"].items()

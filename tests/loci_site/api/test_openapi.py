@@ -14,12 +14,12 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
-from loci_site.api import api
 from tests.loci_site.api.conftest import Caller
+from tests.loci_site.api.document import document
 from tests.sizes import IS_WHOLE, part
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-DOCUMENT = api.get_openapi_schema(path_prefix="/api/")
+DOCUMENT = document()
 CHECKS = (not_a_server_error, response_schema_conformance, content_type_conformance)
 SMALL = settings(
     max_examples=5 if IS_WHOLE else 2,

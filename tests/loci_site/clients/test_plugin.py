@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from bench.scripts.bundle import manifest, server_json, write_folder
+from bench.scripts.bundle import filled, write_folder
 from loci_site import __version__
 from loci_site.clients.catalogue import CLIENTS
 from tests.settings import REPOSITORY
@@ -21,13 +21,13 @@ def read(path: Path) -> Any:
 def test_the_version_is_the_same_everywhere() -> None:
     marketplace = read(REPOSITORY / ".claude-plugin" / "marketplace.json")
     [plugin] = marketplace["plugins"]
-    [package] = server_json()["packages"]
+    [package] = filled("server.json")["packages"]
     versions = {
         "marketplace": plugin["version"],
         "plugin": read(PLUGIN / ".claude-plugin" / "plugin.json")["version"],
         "extension": read(REPOSITORY / "extension" / "manifest.json")["version"],
-        "bundle": manifest()["version"],
-        "registry": server_json()["version"],
+        "bundle": filled("manifest.json")["version"],
+        "registry": filled("server.json")["version"],
         "package": package["version"],
     }
     assert versions == dict.fromkeys(versions, __version__)
@@ -35,7 +35,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_the_registrys_entry_names_what_is_published() -> None:
     """The registry's rules: a name in reverse DNS that the package's README repeats, a short description, whole packages."""
-    entry = server_json()
+    entry = filled("server.json")
     [package] = entry["packages"]
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
     assert f"mcp-name: {entry['name']}" in (REPOSITORY / "README.md").read_text()

@@ -15,8 +15,11 @@ from typing import Any
 
 import pytest
 
+from loci_site.hooks import client as hook_client
+
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "<loci>brass</loci>"}}
-DELAY_S = 1.2  # what a client may be delayed by at most, the interpreter's own start apart
+# What a client may be delayed by at most, ten starts of the interpreter apart: those say how busy the machine is.
+DELAY_S = 1.2
 Behave = Callable[[socket.socket], None]
 
 
@@ -32,11 +35,11 @@ def reply(status: str, body: Any = CONTEXT, *, chunked: bool = False) -> Behave:
 
 
 def hang(link: socket.socket) -> None:
-    time.sleep(3)
+    time.sleep(30)
 
 
 def drip(link: socket.socket) -> None:
-    for letter in b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 100:
+    for letter in b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 300:
         link.sendall(bytes([letter]))
         time.sleep(0.1)
 
@@ -101,9 +104,9 @@ class Machine:
         process.stdin.write(body)
         process.stdin.flush()
         if close:
-            out, err = process.communicate(timeout=10)
+            out, err = process.communicate(timeout=60)
         else:  # a client that forgets to close the pipe
-            process.wait(timeout=10)
+            process.wait(timeout=60)
             assert process.stdout is not None
             assert process.stderr is not None
             out, err = process.stdout.read(), process.stderr.read()
@@ -175,7 +178,7 @@ def test_a_server_that_hangs_drips_or_fails_delays_nobody(
     start = bare_start_s()
     out, err, took = machine.run("session-end")
     assert (out, err) == ("", "")
-    assert took < DELAY_S + start
+    assert took < DELAY_S + 10 * start
 
 
 def test_a_server_that_is_stopped_delays_nobody_and_gets_it_later(machine: Machine, serve: Serve) -> None:
@@ -184,7 +187,7 @@ def test_a_server_that_is_stopped_delays_nobody_and_gets_it_later(machine: Machi
     for event in ("prompt", "stop", "session-end", "session-start"):
         out, err, took = machine.run(event)
         assert (out, err) == ("", "")
-        assert took < 0.4 + 3 * start
+        assert took < 0.4 + 10 * start
     assert [event for event, _ in machine.spool] == ["prompt", "stop", "session-end"]
     assert (machine.home / "hooks" / "claude-code.spool").stat().st_mode & 0o077 == 0
     server = serve(reply("200 OK"))
@@ -200,7 +203,7 @@ def test_a_pipe_that_is_never_closed_is_no_reason_to_wait(machine: Machine, serv
     start = bare_start_s()
     out, _, took = machine.run("session-start", close=False)
     assert json.loads(out) == CONTEXT
-    assert took < DELAY_S + start
+    assert took < DELAY_S + 10 * start
 
 
 @pytest.mark.parametrize(
@@ -250,6 +253,16 @@ def test_the_repository_is_told(machine: Machine, serve: Serve) -> None:
     work = {"files": ["a.txt"], "commits": [{"sha": sha, "at": at, "message": "Add a\n\nBecause of b."}]}
     assert ended["loci"] == {**where, "branch": "main", "group": "books", **work}
     assert started["loci"] == {**where, "branch": "other"}
+
+
+def test_every_commit_is_told_with_a_body_or_without(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    for words in (("Add a",), ("Add b", "Because of a.\n\nAnd of c."), ("Add c",)):
+        paragraphs = [part for word in words for part in ("-m", word)]
+        git(tmp_path, "commit", "-q", "--allow-empty", *paragraphs)
+    told = hook_client.work_of(str(tmp_path), "session-end")["commits"]
+    assert [each["message"] for each in told] == ["Add c", "Add b\n\nBecause of a.\n\nAnd of c.", "Add a"]
+    assert [each["sha"] for each in told] == git(tmp_path, "log", "--format=%H").split()
 
 
 def test_it_starts_nearly_as_fast_as_the_interpreter() -> None:

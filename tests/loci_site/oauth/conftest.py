@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import clear_url_caches
 from pytest_django import Settings
 
@@ -130,13 +131,14 @@ def call(secret: str, tool: str, **arguments: Any) -> Any:
         },
     }
     headers = {
-        "HTTP_AUTHORIZATION": f"Bearer {secret}",
-        "HTTP_ACCEPT": "application/json, text/event-stream",
-        "HTTP_MCP_PROTOCOL_VERSION": "2026-07-28",
-        "HTTP_MCP_METHOD": "tools/call",
-        "HTTP_MCP_NAME": tool,
+        "authorization": f"Bearer {secret}",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": tool,
     }
-    return Client().post("/mcp", json.dumps(body), content_type="application/json", **headers)
+    post = async_to_sync(AsyncClient().post)
+    return post("/mcp", json.dumps(body), content_type="application/json", headers=headers)
 
 
 def result(secret: str, tool: str, **arguments: Any) -> dict[str, Any]:

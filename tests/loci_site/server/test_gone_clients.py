@@ -26,8 +26,8 @@ __all__ = ["alice", "bob", "encoder", "ledger"]
 pytestmark = [pytest.mark.model, pytest.mark.django_db(transaction=True)]
 LONG = "The harbour service listens on a port, and nobody knows which. " * 300
 WAIT_S = 20
-# Counts for minutes, on both databases.
-SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000) SELECT COUNT(*) FROM n"
+# Counts for longer than any test waits, on both databases.
+SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT COUNT(*) FROM n"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def begun(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[threa
 def slow(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """Real threads, and a recall with a statement of minutes: two events, when it has begun and when it has ended."""
+    """Real threads, and a recall whose statement does not end by itself: two events, when it has begun and when it has ended."""
     settings.LOCI_DB_THREADS = "pool"
     begun, ended = threading.Event(), threading.Event()
 
@@ -116,7 +116,7 @@ def test_the_statement_of_a_question_ends_with_the_client(
 ) -> None:
     begun, ended = slow
     hang_up(*request_of(make_token(bob)[1]), begun)
-    assert ended.wait(5)  # seconds; about a tenth of one on an idle machine
+    assert ended.wait(WAIT_S)  # about a tenth of a second on an idle machine
 
 
 def hang_up(path: str, body: bytes, headers: dict[str, str], begun: threading.Event) -> None:

@@ -28,7 +28,7 @@ NAMES = (
 )
 PACKAGES = ("access", "guard", "loci_site", "maintenance", "memories", "relations", "sources", "storage")
 MANAGE = str(REPOSITORY / "manage.py")
-LONGEST_S = 60
+LONGEST_S = 200
 pytestmark = pytest.mark.server
 
 

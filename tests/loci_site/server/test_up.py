@@ -211,19 +211,16 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
     assert not (started / "memory.db-wal").exists()  # a copy of the one file is the whole store
 
 
-def test_all_children_end_with_a_killed_parent(started: Path) -> None:
-    with running(started, with_worker=True) as up:
-        worker = up.child("worker")
-        with held(up.child("server"), worker, *children_of(worker)) as handles:
-            up.process.kill()
-            assert all(handle.has_ended() for handle in handles)
-
-
-def test_the_port_is_free_soon_after_the_supervisor_was_killed(started: Path) -> None:
-    with running(started, web_processes=2) as up, socket.create_connection(("127.0.0.1", up.port)) as client:
+def test_all_children_end_with_a_killed_supervisor_and_the_port_is_free_soon(started: Path) -> None:
+    with (
+        running(started, with_worker=True, web_processes=2) as up,
+        socket.create_connection(("127.0.0.1", up.port)) as client,
+    ):
         # A request whose body never comes to its end.
         client.sendall(b"POST /api/memories HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n\r\n{")
-        with held(*up.children("server")) as handles:
+        worker, web = up.child("worker"), up.children("server")
+        assert len(web) == 2
+        with held(*web, worker, *children_of(worker)) as handles:
             up.process.kill()
             bound_socket("127.0.0.1", up.port).close()  # it waits for the processes of a killed Loci
             assert all(handle.has_ended() for handle in handles)

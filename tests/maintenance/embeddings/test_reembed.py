@@ -91,7 +91,6 @@ def test_a_small_window_reads_less(encoder: Encoder) -> None:
     assert (window_of(SMALL), window_of("other-model@1/64/mean/r1"), encoder.of_model("")) == (64, None, None)
 
 
-@pytest.mark.sqlite(reason="an exchange of vectors in steps; the other database makes it in one transaction")
 def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(
     remember: Remember, small: Callable[[], None]
 ) -> None:
@@ -103,7 +102,7 @@ def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(
         if step in seen:
             return
         seen.append(step)
-        if step in ("embedding", "indexing"):
+        if step == "embedding":
             assert indexed_model() == MODEL_ID
             assert available_encoder() is not None
             found = recall(operator(), RecallRequest("which port do we use?", group="ledger"))
@@ -113,11 +112,10 @@ def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(
 
     done = reembed(operator(), progress=serve)
     assert {"embedding", "indexing"} <= set(seen)
-    assert done.memories == 3
+    assert done.memories == 2
     assert set(Piece.objects.values_list("memory__content", "model").distinct()) == {
         ("The port is 8081", SMALL),
         ("Stored while embedding: the embedding server is called embedding-7", SMALL),
-        ("Stored while indexing: the indexing server is called indexing-7", SMALL),
     }
     assert search_index().find_errors() == []
 
@@ -142,7 +140,9 @@ def test_a_recall_during_which_the_index_is_exchanged_asks_again(
     assert (found.degraded, found.items[0].memory.id) == ("", port.id)
 
 
-def test_what_changes_while_the_index_is_made_is_in_it(remember: Remember, small: Callable[[], None]) -> None:
+def test_what_changes_right_after_the_index_was_made_is_in_it(
+    remember: Remember, small: Callable[[], None]
+) -> None:
     hidden, gone, kept = remember("The port is 8081"), remember("The owner is Dana"), remember("Cats purr")
     small()
     done: list[str] = []
@@ -186,8 +186,6 @@ def test_a_killed_run_goes_on_where_it_was(remember: Remember, small: Callable[[
     done = reembed(operator())
     assert done.memories == 0
     assert set(Piece.objects.values_list("key", flat=True)) == made == vec_pieces()
-    tables = connection.introspection.table_names()
-    assert not [name for name in tables if name.startswith(("memories_next", "memories_old"))]
 
 
 def test_triggers_keep_the_exchanged_index_true(remember: Remember, small: Callable[[], None]) -> None:

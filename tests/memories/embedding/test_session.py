@@ -1,4 +1,4 @@
-"""A session pads a batch to its longest row and says which tokens are padding."""
+"""A session pads a batch to its longest row, says which tokens are padding, and returns unit vectors."""
 
 from pathlib import Path
 
@@ -31,8 +31,9 @@ def save(path: Path) -> Path:
     return path
 
 
-def test_rows_are_padded_to_the_longest(tmp_path: Path) -> None:
+def test_rows_are_padded_to_the_longest_and_become_unit_vectors(tmp_path: Path) -> None:
     vectors = OnnxSession(save(tmp_path / "m.onnx")).run([[101, 5, 102], [101, 102]])
 
     assert vectors.dtype == np.float32
-    assert vectors.tolist() == [[101, 5, 102], [101, 102, 0]]
+    assert vectors[1].tolist() == pytest.approx([101 / 143.5444, 102 / 143.5444, 0])
+    assert vectors[0].tolist() == pytest.approx([101 / 143.6315, 5 / 143.6315, 102 / 143.6315])

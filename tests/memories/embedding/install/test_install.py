@@ -1,6 +1,7 @@
 """Only the model itself is ever installed, whole or not at all."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from memories.embedding.install.sources import FolderSource
 from memories.embedding.loader import ModelFolder, load_encoder
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may have to fetch the weights
+
+
+@pytest.fixture
+def sound(installed: ModelFolder, target: ModelFolder) -> ModelFolder:
+    """An installed model: a copy of the one that all tests share, since each installation tries the model."""
+    shutil.copytree(installed.path, target.path)
+    return target
 
 
 def left(target: ModelFolder) -> list[str]:
@@ -49,26 +57,24 @@ def test_full_precision_is_built_where_it_is_asked_for(weights: Path, target: Mo
     assert verified.lowest_cosine > 0.999999
 
 
-def test_a_sound_model_stays(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    before = target.stamp()
+def test_a_sound_model_stays(sound: ModelFolder, tmp_path: Path) -> None:
+    before = sound.stamp()
 
-    report = install_model(target, [FolderSource(tmp_path / "nowhere")], precision="8-bit")
+    report = install_model(sound, [FolderSource(tmp_path / "nowhere")], precision="8-bit")
 
     assert report.was_installed
-    assert target.stamp() == before
+    assert sound.stamp() == before
 
 
-def test_a_damaged_model_is_replaced(ready: Path, target: ModelFolder) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    with target.graph.open("r+b") as file:
+def test_a_damaged_model_is_replaced(ready: Path, sound: ModelFolder) -> None:
+    with sound.graph.open("r+b") as file:
         file.seek(1_000_000)
         file.write(bytes(100))
 
-    report = install_model(target, [FolderSource(ready)], precision="8-bit")
+    report = install_model(sound, [FolderSource(ready)], precision="8-bit")
 
     assert not report.was_installed
-    assert verify_model(target).lowest_cosine > 0.994
+    assert verify_model(sound).lowest_cosine > 0.994
 
 
 def test_weights_with_another_hash_are_refused_and_nothing_is_left(ready: Path, target: ModelFolder) -> None:
@@ -80,13 +86,11 @@ def test_weights_with_another_hash_are_refused_and_nothing_is_left(ready: Path, 
     assert left(target) == []
 
 
-def test_a_failed_installation_leaves_the_old_model(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-
+def test_a_failed_installation_leaves_the_old_model(sound: ModelFolder, tmp_path: Path) -> None:
     with pytest.raises(ModelInstallFailed):
-        install_model(target, [FolderSource(tmp_path / "nowhere")], precision="8-bit", force=True)
+        install_model(sound, [FolderSource(tmp_path / "nowhere")], precision="8-bit", force=True)
 
-    assert verify_model(target).lowest_cosine > 0.994
+    assert verify_model(sound).lowest_cosine > 0.994
 
 
 def test_what_a_killed_installation_left_is_cleared(ready: Path, target: ModelFolder) -> None:
@@ -160,12 +164,11 @@ def test_a_graph_cut_off_is_refused(
 
 
 @pytest.fixture
-def changed(ready: Path, target: ModelFolder) -> ModelFolder:
+def changed(sound: ModelFolder) -> ModelFolder:
     """An installed model whose tokenizer was edited afterwards."""
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    text = target.tokenizer.read_text(encoding="utf-8")
-    target.tokenizer.write_text(text.replace("harbour", "harbxur"), encoding="utf-8")
-    return target
+    text = sound.tokenizer.read_text(encoding="utf-8")
+    sound.tokenizer.write_text(text.replace("harbour", "harbxur"), encoding="utf-8")
+    return sound
 
 
 def test_verify_finds_a_changed_file(changed: ModelFolder) -> None:
@@ -180,10 +183,9 @@ def test_verify_of_nothing_says_what_to_run(target: ModelFolder) -> None:
         verify_model(target)
 
 
-def test_a_model_of_another_recipe_is_not_loaded(ready: Path, target: ModelFolder) -> None:
-    install_model(target, [FolderSource(ready)], precision="8-bit")
-    manifest = json.loads(target.manifest.read_text())
-    target.manifest.write_text(json.dumps(manifest | {"model_id": "other@1/512/cls/r1"}))
+def test_a_model_of_another_recipe_is_not_loaded(sound: ModelFolder) -> None:
+    manifest = json.loads(sound.manifest.read_text())
+    sound.manifest.write_text(json.dumps(manifest | {"model_id": "other@1/512/cls/r1"}))
 
     with pytest.raises(ValueError, match=r"The model is other@1/512/cls/r1"):
-        load_encoder(target)
+        load_encoder(sound)

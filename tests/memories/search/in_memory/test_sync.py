@@ -26,7 +26,6 @@ from memories.search.keyword import TermCounts
 from memories.search.query_terms import Match
 from memories.search.rows import RankingFields, Vector, read_visible
 from memories.search.sqlite import engine as sqlite
-from memories.search.sqlite import engine as sqlite_both
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
@@ -75,25 +74,23 @@ def near(ledger: Group, seed: int, **fields: object) -> list[int]:
     return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(ledger, **fields), limit=5)]
 
 
-def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(ledger: Group) -> None:
+def test_what_was_retracted_is_found_where_it_is_asked_for(ledger: Group) -> None:
     fact, wrong_fact = remembered(ledger, 1), remembered(ledger, 2, state="retracted")
-    remembered(ledger, 3, type="entity")
-    wrong_entity = remembered(ledger, 4, type="entity", state="retracted")
+    remembered(ledger, 4, type="entity", state="retracted")
     remembered(ledger, 5, type="episodic", state="retracted")
     asked = {
         "states": frozenset({"live", "retracted"}),
         "trusts": EVERY_TRUST,
         "types": frozenset({"semantic"}),
-        "retracted_types": frozenset({"semantic", "entity"}),
     }
     with transaction.atomic():  # by SQL, while the table is behind
         assert following.current_table(read_progress()) is None
-        hits = search_index().nearest(unit_vector(4), seen(ledger, **asked), limit=5)
-        best = search_index().nearest(unit_vector(4), seen(ledger, **asked), limit=1)
+        hits = search_index().nearest(unit_vector(2), seen(ledger, **asked), limit=5)
+        best = search_index().nearest(unit_vector(2), seen(ledger, **asked), limit=1)
     found = [hit.key for hit in hits]
-    assert (found[0], set(found)) == (wrong_entity.key, {fact.key, wrong_fact.key, wrong_entity.key})
+    assert found == [wrong_fact.key, fact.key]
     assert best == hits[:1]
-    assert near(ledger, 4, **asked) == found
+    assert near(ledger, 2, **asked) == found
 
 
 def test_what_is_written_is_found_by_the_next_search(ledger: Group) -> None:
@@ -223,8 +220,8 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
     here = search_index().find(match, unit_vector(7), v, limit=4, also=(29,))
     with ThreadPoolExecutor(1) as pool:
         threads: list[int] = []
-        monkeypatch.setattr(sqlite_both, "chooser_pool", lambda: pool)
-        monkeypatch.setattr(sqlite_both, "LARGE_GROUP_ROWS", 1)
+        monkeypatch.setattr(sqlite, "chooser_pool", lambda: pool)
+        monkeypatch.setattr(sqlite, "LARGE_GROUP_ROWS", 1)
         choose = VectorTable.choose
 
         def choosing(table: VectorTable, *args: Any, **named: Any) -> Keys:
@@ -254,7 +251,7 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
             slow.set_result(vector)  # a search that waited for it before would wait for ever
         return read_visible(asked, visibility)
 
-    monkeypatch.setattr(sqlite, "read_visible", reading)
+    monkeypatch.setattr("memories.search.rows.read_visible", reading)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
     assert len(rows_read) == len({*rows_read}) >= 5
 

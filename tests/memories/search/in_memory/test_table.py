@@ -100,7 +100,6 @@ QUESTIONS = st.builds(
     trusts=st.sampled_from([frozenset({"active", "verified"}), frozenset(Trust.values)]),
     now=st.just(NOW),
     types=st.just(frozenset()) | st.frozensets(st.sampled_from(Type.values), min_size=1, max_size=2),
-    retracted_types=st.just(frozenset()) | st.frozensets(st.sampled_from(Type.values), max_size=3),
     scope=st.sampled_from(["", "", "global", "group"]),
     after=st.none() | st.just(NOW),
     before=st.none() | st.just(NOW),
@@ -110,8 +109,7 @@ QUESTIONS = st.builds(
 def is_marked(row: PieceRow, v: Visibility) -> bool:
     """The rule in plain words, as far as the table knows it."""
     in_group = v.groups is None or row.group in v.groups or (v.include_global and row.scope == "global")
-    is_withdrawn = row.state == "retracted" and row.type in v.retracted_types
-    is_type = not v.types or row.type in v.types or is_withdrawn
+    is_type = not v.types or row.type in v.types
     kind = row.state in v.states and row.trust in v.trusts and is_type
     counts = v.states != {"live"} or row.until > NOW_MS
     in_time = (v.after is None or row.at >= NOW_MS) and (v.before is None or row.at <= NOW_MS)
@@ -217,13 +215,6 @@ def test_half_precision_moves_a_cosine_by_less_than_a_ten_thousandth() -> None:
     assert len(told) == 2000
 
 
-def test_the_share_of_the_allowed_is_told() -> None:
-    held = vectors(4)
-    table = table_of([piece(n, held[n - 1], group=1 if n == 1 else 2) for n in (1, 2, 3, 4)])
-    assert table.allowed(LIVE).share == 0.25
-    assert VectorTable().allowed(LIVE).share == 1.0
-
-
 def test_many_rows_are_chosen_by_their_signs_before_they_are_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -242,25 +233,21 @@ def test_many_rows_are_chosen_by_their_signs_before_they_are_compared(
     assert compared[1:] == [int(500 * bits.COMPARED_PER_WANTED)]
 
 
-@pytest.mark.parametrize("is_sample_near", [True, False])
-def test_a_sample_that_misleads_costs_time_and_no_rows(is_sample_near: bool) -> None:
-    """Each 64th row says how alike the most alike are; here these are all near, or all far."""
+def test_the_rows_that_share_the_most_signs_are_chosen() -> None:
     question = np.ones(384, dtype=np.float32) / np.float32(np.sqrt(384))
     held = np.repeat(question[None, :], 4000, axis=0)
     turned = np.arange(4000) % 200  # signs that differ, of each row
-    turned[::64] = 0 if is_sample_near else 384
     for number, count in enumerate(turned):
         held[number, :count] *= -1
     table = table_of([piece(n + 1, held[n]) for n in range(4000)], exact_mb=0)
     allowed = table.allowed(LIVE)
     columns, count = allowed.part.columns, allowed.part.count
+    # Of 4,000 rows 20 have each number: 1,000 differ in less than 50 signs.
     alike = bits.most_similar(columns, count, allowed.rows, question, least=1000)
-    limit = np.sort(turned)[999]
-    assert len(alike) >= 1000
-    assert set(np.flatnonzero(turned < limit)) <= set(alike.tolist())
+    assert alike.tolist() == np.flatnonzero(turned < 50).tolist()
+    # Of every other row, half of the table and less, 20 have each even number: 100 differ in less than 10.
     some = bits.most_similar(columns, count, allowed.rows[::2][:1999], question, least=100)
-    assert (some % 2 == 0).all()
-    assert (some <= 3996).all()
+    assert some.tolist() == np.flatnonzero(turned < 10)[::2].tolist()
 
 
 def test_of_like_rows_those_are_compared_whose_signs_have_the_greatest_products() -> None:
