@@ -14,3 +14,14 @@ __all__ = ["__version__"]
 
 # Read when numpy is first imported: its threads would compete with the encoder's, which cost half of each search's time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def __getattr__(name: str) -> object:
+    """The Celery app, where `celery -A loci_site` looks for it; loaded only then."""
+    if name != "celery":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Here, since loci-hook imports this package, and its start must take no time.
+    from importlib import import_module  # noqa: PLC0415
+
+    app: object = import_module("loci_site.worker").app
+    return app

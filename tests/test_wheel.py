@@ -97,6 +97,8 @@ def test_packages_and_files_of_the_same_names_are_left_alone(installed: Path, tm
         assert "foreign code ran" not in done.stdout + done.stderr
         return done.stdout
 
+    python = str(environment / "bin" / "python")
+    celery = [python, "-P", "-m", "celery", "-A", "loci_site", "report"]
     up = [str(environment / "bin" / "loci"), "up", "--no-model", "--port", str(free_port())]
     with subprocess.Popen(
         up, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -108,6 +110,10 @@ def test_packages_and_files_of_the_same_names_are_left_alone(installed: Path, tm
             assert running.health()[0] == 200
             run("loci", "hook", "--help")
             run("loci-hook", "claude-code", "session-start", stdin="{}")
+            asked = subprocess.run(
+                celery, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120
+            )
+            assert asked.returncode == 0, asked.stderr
         finally:
             running.stop()
     assert "foreign code ran" not in running.output

@@ -39,7 +39,7 @@ PROOFS = (
     Proof("properties", "Three searches and the rows agree on what each caller may see.", prove_properties),
     Proof("changes", "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.", prove_changes),
     Proof("apart", "What other groups hold changes no answer, order, number or suggestion of whoever may not enter them.", prove_apart),
-    Proof("jobs", "Jobs run on time and never twice, however often the worker is killed.", prove_reported),
+    Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_reported),
     Proof("duplicates", "Two facts that nearly sound the same both stay; one fact in other words is found.", prove_reported),
     Proof("withdrawn", "A withdrawn text does not come back live in other dress; another fact is not refused.", prove_withdrawn),
     Proof("lists", "Every interface answers every caller as the matrix of rights says, and what is deleted is gone.", prove_lists),
@@ -55,11 +55,11 @@ PROOFS = (
 )
 # fmt: on
 # Names for several proofs together.
-TOGETHER = {"truth": ("year", "cycle-kills", "jobs")}
+TOGETHER = {"truth": ("year", "cycle-kills", "celery")}
 EXAMPLES = """examples:
   python -m bench.proof                  all of them
   python -m bench.proof writers kills    these two
-  python -m bench.proof truth            year, cycle-kills and jobs
+  python -m bench.proof truth            year, cycle-kills and celery
   python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
 
 A run that was stopped goes on where it was; --fresh begins anew.

@@ -37,7 +37,7 @@ REPORTED = {
     "extension": ("tests/browser/whole_extension.py",),
     "hostile": ("tests/loci_site/server/test_hostile_load.py", "tests/loci_site/server/test_hostile_disk.py"),
     "hostile-reads": ("tests/loci_site/server/test_hostile_reads.py",),
-    "jobs": ("tests/loci_site/server/whole_jobs.py",),
+    "celery": ("tests/loci_site/server/whole_celery.py",),
     "poison": ("tests/memories/recall/test_poison.py",),
 }
 CHANGES = "tests/memories/test_changes.py"

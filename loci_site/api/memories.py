@@ -16,8 +16,7 @@ from memories.browse.listing import list_memories, visible_versions
 from memories.browse.serializers import DoneOut, EditedOut, InspectionOut, MemoryOut, StoredOut
 from memories.draft import clean_reason
 from memories.lifecycle.edit import EditOutcome, edit
-from memories.lifecycle.verb import Face
-from memories.lifecycle.verbs import offered_by
+from memories.lifecycle.verbs import Face, offered_by
 from memories.queries.versions import find_memory, head_within
 from memories.queries.visibility import listed_by
 from memories.store import Outcome, store

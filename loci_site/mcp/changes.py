@@ -11,8 +11,7 @@ from loci_site.mcp.arguments import parse_changes
 from memories.draft import check_choice
 from memories.lifecycle.edit import edit
 from memories.lifecycle.undo import UndoneWrite, undo_write
-from memories.lifecycle.verb import Face
-from memories.lifecycle.verbs import offered_by
+from memories.lifecycle.verbs import Face, offered_by
 from memories.models import FeedbackVerdict
 from memories.review.feedback import give_feedback
 

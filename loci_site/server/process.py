@@ -1,13 +1,15 @@
-"""A process of the server: length of a thread's turn, frozen objects, priority, and its end with its parent."""
+"""A process of the server: length of a thread's turn, frozen objects, priority, and its end with its parent or a thread."""
 
 import ctypes
 import gc
+import logging
 import os
 import select
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,6 +39,8 @@ def prefer_other_processes() -> None:
             _AUTOGROUP.write_text(str(_NICENESS), encoding="ascii")
 
 
+logger = logging.getLogger(__name__)
+
 _PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 CHECK_EVERY_S = 1.0
 _GRACE_S = 15.0  # then the process and its children are killed
@@ -50,6 +54,21 @@ def end_with_parent(parent: int, *, grace_s: float = _GRACE_S) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     threading.Thread(target=_watch_parent, args=(parent, grace_s), name="loci-lifeline", daemon=True).start()
+
+
+def end_with_thread(thread: threading.Thread, *, is_ending: Callable[[], bool]) -> None:
+    """Send this process a SIGTERM when the thread has ended; its supervisor then restarts it.
+
+    `is_ending` returns True if this process is already shutting down.
+    """
+
+    def watch() -> None:
+        thread.join()
+        if not is_ending():
+            logger.warning("The thread %s has ended, so this process ends too.", thread.name)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="loci-thread", daemon=True).start()
 
 
 def _watch_parent(parent: int, grace_s: float) -> None:

@@ -27,8 +27,7 @@ from memories.entities.statements import find_neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.restore import RESTORABLE
 from memories.lifecycle.target import ChangeResult
-from memories.lifecycle.verb import Verb
-from memories.lifecycle.verbs import VERBS
+from memories.lifecycle.verbs import VERBS, Verb
 from memories.models import Memory
 from memories.queries.versions import find_current, find_memory, parse_short_id
 from memories.queries.visibility import as_q, listed_by

@@ -20,8 +20,7 @@ from memories.browse.inspection import Inspection, inspect_memory, treatment_now
 from memories.browse.recalls import questions_that_found
 from memories.entities.statements import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
-from memories.lifecycle.verb import Verb
-from memories.lifecycle.verbs import VERBS
+from memories.lifecycle.verbs import VERBS, Verb
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.queries.visibility import as_q, has_begun, recallable_by

@@ -17,7 +17,7 @@ from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.forms import MemoryInput, group_choices
 from memories.lifecycle.target import ChangeResult
-from memories.lifecycle.verb import Verb
+from memories.lifecycle.verbs import Verb
 from memories.models import Memory
 
 

@@ -1,4 +1,4 @@
-"""Merging two memories into one: both stay as history, and the merge logs every move so that it can be undone."""
+"""One memory takes the place of another: superseded, it was true until now; merged, two become one. Both stay as history."""
 
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED
 from memories.lifecycle.approve import move_references
@@ -22,17 +22,21 @@ from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
+    check_successor,
     find_head,
     find_shown,
+    require_right,
     require_state,
     require_whole_id,
 )
 from memories.models import Link, LinkKind, Memory
-from memories.queries.versions import check_one_group
-from memories.store.derived import DerivedChanges
+from memories.queries.versions import check_one_group, find_head_to_replace, find_memory
+from memories.queries.visibility import has_begun
+from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import Change
 from memories.store.rows import change_row
-from memories.types import VISIBLE_TRUSTS, Scope, State, Trust
+from memories.store.supersede import bring_plan_forward, valid_time_end
+from memories.types import VISIBLE_TRUSTS, Scope, State, Trust, Type
 
 # An undo subtracts the merged one's recalls instead of restoring the former number.
 UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
@@ -150,12 +154,13 @@ def unite(
         survivor = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         Memory.objects.filter(pk=source.pk).update(superseded_by=survivor)
     values, dates = united_fields(source, survivor), describe_dates(source, survivor)
-    # Who said that the survivor is true from an earlier day.
-    said = {"valid_from_by": source.author_name} if values["valid_from"] != survivor.valid_from else {}
+    said: dict[str, Any] = {"from": str(source.id), "reason": reason}
+    if values["valid_from"] != survivor.valid_from:  # who said that it is true from an earlier day
+        said["valid_from_by"] = source.author_name
     differences = change_row(
         actor, Operation.MERGE, survivor, values,
         seen={"state": State.LIVE, "updated_at": survivor.updated_at},
-        **{"from": str(source.id), "reason": reason}, **said,
+        **said,
     )  # fmt: skip
     rows = move_references(source.root_key, into.root_key)
     is_new_version = survivor.pk != into.pk
@@ -202,3 +207,55 @@ def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
     """
     united = {name: merge_(getattr(source, name), getattr(into, name)) for name, merge_ in MERGED}
     return united | {"trust": into.trust} if into.outside and not source.outside else united
+
+
+@one_change
+def supersede(
+    actor: Actor, old_id: str | UUID, by_id: str | UUID, *, reason: str = "", dry_run: bool = False
+) -> ChangeResult:
+    """Replace one live memory by another: the old one was true until now and stays as history.
+
+    An entity passes on its relations, names and links. Each memory keeps its own chain of versions. The change waits as
+    a proposal where memories.store.policy says so.
+
+    Raises:
+        Conflict: one of the two is not live, both are the same or in two groups, or the successor is visible to fewer people.
+        NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
+    """
+    old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
+    by = find_shown(actor, by_id, right=WRITE, field="by")
+    require_state(old, State.LIVE, verb="supersede")
+    check_successor(old, by, field="by")
+    if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
+        raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
+    run = partial(carry_out_supersede, actor, old, by, reason=reason)
+    return change_or_propose(
+        actor, Change.SUPERSEDE, old, run, reason=reason, dry_run=dry_run, arguments={"by": str(by.id)},
+        confidence=by.confidence,
+    )  # fmt: skip
+
+
+def carry_out_supersede(actor: Actor, old: Memory, by: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    """Retire `old` in favour of `by`; both have been checked."""
+    now = timezone.now()
+    new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
+
+    def follow_up() -> DerivedChanges:
+        moved = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else 0
+        gone = withdraw_replaced(actor, old)
+        bring_plan_forward(actor, old, by, now)
+        return DerivedChanges(gone, payload={"by": str(by.id), "moved": moved})
+
+    begins = (
+        ""
+        if has_begun(by, now)
+        else gettext(" from {valid_from:%Y-%m-%d}: it counts until then").format(valid_from=by.valid_from)
+    )
+    consequences = (
+        gettext("{id} takes its place{begins}, and its id leads there").format(id=by.id, begins=begins),
+    )
+    done = change_fields(
+        actor, old, Operation.SUPERSEDE, new, consequences,
+        reason=reason, dry_run=dry_run, follow_up=follow_up,
+    )  # fmt: skip
+    return replace(done, successor=by.id)

@@ -22,18 +22,6 @@ from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 Line = tuple[int, str]  # a thread's key and a scope: only memories of one line are neighbours
 
-_THREAD_BY_NAME = CompiledQuery(
-    lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2
-)
-_LAST_POSITION = CompiledQuery(
-    lambda thread: (
-        Memory.objects.filter(thread=thread, position__isnull=False)
-        .order_by("-position")
-        .values_list("position")[:1]
-    )
-)
-
-
 NEIGHBOUR_WORDS = 30  # more would drown the memory's own words, since BM25 counts the whole row
 # Value(): the placeholder of the compiled query is outside the range of a position.
 _BEFORE = CompiledQuery(
@@ -103,13 +91,11 @@ def take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
     """Put the memory into the draft's thread: at the position named, else at the end."""
     if not draft.thread:
         return
-    thread = _THREAD_BY_NAME.first(group.key, draft.thread)
-    if thread is None:
-        thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
+    thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
     memory.thread, memory.position = thread, draft.position
     if draft.position is None:
-        last = _LAST_POSITION.first(thread.key)
-        memory.position = next_position(last[0] if last is not None else None, draft.thread)
+        last = Memory.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
+        memory.position = next_position(last, draft.thread)
     elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
         raise Conflict(
             f"The thread '{draft.thread}' has another memory at position {draft.position}.",

@@ -37,9 +37,8 @@ from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
-CHARS_AT_ONCE = (
-    2**23
-)  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
+# Long texts come in smaller batches, which bounds the memory that an import takes.
+CHARS_AT_ONCE = 2**23
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 WAITS = "imported texts wait for a person"
 LEADS_OUT = "files whose names lead out of the zip"

@@ -14,8 +14,7 @@ from bench.reference.errors import PACKAGES
 from loci_site.mcp.tools import TOOLS
 from loci_site.oauth.urls import urlpatterns as oauth_patterns
 from maintenance.schedule import JOBS
-from memories.lifecycle.verb import Face
-from memories.lifecycle.verbs import offered_by
+from memories.lifecycle.verbs import Face, offered_by
 from tests.access.matrix import PLACES, read_matrix
 from tests.access.rights_page import PAGE, rights_page
 from tests.loci_site.api.document import document

@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from access.actor import Actor
+from loci_site.worker.tasks import app, schedule_of
 from maintenance import jobs
 from maintenance.jobs import (
     DIED,
@@ -292,7 +293,13 @@ def test_the_next_run_follows_from_the_row() -> None:
     assert not is_due(job(), held, now=NOON)
 
 
-def test_a_job_is_asked_at_least_once_a_minute() -> None:
-    assert (job().tick, job(every=timedelta(seconds=20)).tick) == (MINUTE, timedelta(seconds=20))
-    assert job(every=timedelta(0)).tick == MINUTE
-    assert {job.name for job in JOBS} >= {"embed_owed", "cycle", "heartbeat"}
+def test_a_message_expires_before_the_next_one_comes() -> None:
+    entry = schedule_of(job())
+    assert (entry["schedule"], entry["options"], entry["args"]) == (60.0, {"expires": 54.0}, ["tidy"])
+    assert schedule_of(job(every=timedelta(seconds=20)))["schedule"] == 20
+    assert schedule_of(job(every=timedelta(0)))["schedule"] == 60
+    assert {*app.conf.beat_schedule, "heartbeat"} == {job.name for job in JOBS} >= {"embed_owed", "cycle"}
+
+
+def test_tasks_travel_as_json() -> None:
+    assert (app.conf.task_serializer, app.conf.accept_content) == ("json", ["json"])

@@ -72,8 +72,8 @@ class Command(BaseCommand):
             self._prepare(wants_model=not options["no_model"])
             parts = _web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
-                parts.append(ServerPart("worker", _child_command("loci_site.worker", "jobs")))
-                files = _child_command("loci_site.worker", "files")
+                parts.append(ServerPart("worker", _child_command("loci_site.worker.process")))
+                files = _child_command("loci_site.worker.files")
                 parts.append(ServerPart("files", files, wanted=wanted_mark()))
             supervisor = Supervisor(
                 parts,

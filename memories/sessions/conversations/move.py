@@ -6,30 +6,28 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
-from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
-from access.groups import find_group
-from access.groups.locks import hold_groups
+from access.groups import find_group, hold_groups
 from access.models import Group
 from memories.lifecycle.propose import ProposalKind, propose
 from memories.lifecycle.regroup.move import record_sources
 from memories.lifecycle.regroup.plan import is_taken_as_is
 from memories.lifecycle.target import ChangeResult
 from memories.models import Checkpoint, Memory, Proposal, Thread
-from memories.queries.snapshot import as_json
+from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.sessions.conversations import find_conversation
 from memories.store.policy import policy_doubt
+from memories.store.rows import change_rows
 from memories.store.threads import filter_tokens
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
+from storage.bulk import batches
 
 ASSIGN: Final = "assign"  # the verb of a proposal
-BATCH_ROWS: Final = 500
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,10 @@ def find_to_move(actor: Actor, id_: str | UUID) -> Thread:
 
 def rows_of(thread: Thread) -> list[Memory]:
     """All memories of a conversation, in any state, and its summary."""
-    rows = list(Memory.objects.filter(thread=thread).select_related("group").order_by("key"))
+    every = Memory.objects.select_related(*RELATED_ROWS)
+    rows = list(every.filter(thread=thread).order_by("key"))
     if thread.summary_id is not None:
-        rows += Memory.objects.filter(key=thread.summary_id, group=thread.group_id).select_related("group")
+        rows += every.filter(key=thread.summary_id, group=thread.group_id)
     return rows
 
 
@@ -140,23 +139,12 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
 
 def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
     """Move the rows in the caller's transaction, with an audit row for each in the target's chain."""
-    now, former = timezone.now(), thread.group
-    for at in range(0, len(rows), BATCH_ROWS):
-        batch = rows[at : at + BATCH_ROWS]
-        events = [
-            AuditEvent(Operation.MOVE, row.id, target.id, payload={"changes": {
-                "group": [former.slug, target.slug], "updated_at": [as_json(row.updated_at), as_json(now)],
-            }})
-            for row in batch
-        ]  # fmt: skip
+    former = thread.group
+    for batch in batches(rows):
         for scope in {row.scope for row in batch}:
             same = [row for row in batch if row.scope == scope]
-            for row in same:
-                row.group, row.updated_at = target, now
-            Memory.objects.filter(pk__in=[row.pk for row in same]).update(
-                group=target, filter=filter_tokens(same[0]), updated_at=now
-            )
-        audit.append_many(actor, events)
+            values = {"group": target, "filter": filter_tokens(Memory(group=target, scope=scope))}
+            change_rows(actor, Operation.MOVE, same, values)
     record_sources(rows, former, target)
     Checkpoint.objects.filter(thread=thread).update(group=target)
     Thread.objects.filter(pk=thread.pk).update(group=target)

@@ -42,16 +42,11 @@ from memories.store.pieces import as_vector, indexed_model
 from memories.store.policy import log_of
 from memories.store.rows import change_row
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
-from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
-HIDDEN_WITH: Final = "hidden_with"  # in the log: the id of the version whose quarantine hid this one
 _KEY_FILES = "tombstone-*.key"
 MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
-_ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
-    lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
-)
 
 
 class Likeness(Enum):
@@ -122,12 +117,12 @@ def _later_marks(key: "TombstoneKey", text: str) -> dict[str, str]:
 
 def find_tombstones(group: Group, texts: Sequence[str]) -> dict[str, Tombstone]:
     """The group's tombstones of exactly these texts, whatever their spelling, by text; no hashing if it has none."""
-    if not _ANY_TOMBSTONE.rows(group.key):
+    standing = Tombstone.objects.filter(group=group, lifted_at=None)
+    if not standing.exists():
         return {}
     keys = read_keys()
     marked = [(text, tombstone_hmac(key, text)) for text in texts for key in keys]
-    rows = Tombstone.objects.filter(group=group, lifted_at=None, hmac__in={mark for _, mark in marked})
-    tombstones = {row.hmac: row for row in rows}
+    tombstones = {row.hmac: row for row in standing.filter(hmac__in={mark for _, mark in marked})}
     return {text: tombstones[mark] for text, mark in marked if mark in tombstones}
 
 
@@ -275,14 +270,14 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
     wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
     changed = [(row, trust) for row, trust in wanted if trust]
     for row, trust in changed:
-        change_row(actor, Operation.TRUST, row, {"trust": trust}, **{HIDDEN_WITH: str(memory.id)})
+        change_row(actor, Operation.TRUST, row, {"trust": trust}, hidden_with=str(memory.id))
     return len(changed)
 
 
 def _trust_before(row: Memory, memory: Memory) -> str:
     """The trust that a version had before it was hidden with this one; empty if it was quarantined by itself."""
     last = log_of(row, Operation.TRUST).first()
-    if last is None or last.payload.get(HIDDEN_WITH) != str(memory.id):
+    if last is None or last.payload.get("hidden_with") != str(memory.id):
         return ""
     before, after = last.payload["changes"]["trust"]
     return str(before) if after == Trust.QUARANTINED else ""

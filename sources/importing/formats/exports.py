@@ -164,9 +164,8 @@ class ExportIntake:
     added: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
     faults: list[LineFault] = field(default_factory=list)
-    successors: dict[str, tuple[str, int]] = field(
-        default_factory=dict
-    )  # id and line, by the id of the replaced
+    # Id and line, by the id of the replaced.
+    successors: dict[str, tuple[str, int]] = field(default_factory=dict)
     threads: set[int] = field(default_factory=set)
     is_complete: bool = False
     last_line: int = 0

@@ -13,22 +13,22 @@ from django.test import Client
 from access.limits.throttle import write_limits
 from access.models import PersonWrites
 from storage.shared_cache import connected_cache
-from tests.access.tokens.redis_server import RedisServer
 from tests.people import make_token
+from tests.redis_broker import RedisBroker
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisBroker]:
     """A Redis server of this module's own."""
-    broker = RedisServer(tmp_path_factory.mktemp("redis"))
+    broker = RedisBroker(tmp_path_factory.mktemp("redis"))
     yield broker
     broker.close()
 
 
 @pytest.fixture
-def with_redis(redis: RedisServer, settings: Any) -> Iterator[RedisServer]:
+def with_redis(redis: RedisBroker, settings: Any) -> Iterator[RedisBroker]:
     """Loci with that Redis, empty and running."""
     if redis._process.poll() is not None:
         redis.start()
@@ -47,7 +47,7 @@ def post(client: Client, secret: str, number: int) -> int:
 
 @pytest.mark.django_db(transaction=True)
 def test_writes_are_counted_in_redis_and_in_the_row_while_it_is_away(
-    with_redis: RedisServer, alice: User, ledger: object, client: Client
+    with_redis: RedisBroker, alice: User, ledger: object, client: Client
 ) -> None:
     settings.LOCI = replace(
         settings.LOCI, access=replace(settings.LOCI.access, writes_per_minute=1, write_burst=2)

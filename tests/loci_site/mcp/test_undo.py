@@ -14,8 +14,7 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from access.tokens import actor_for_user
 from memories.lifecycle import verbs
 from memories.lifecycle.undo import TELLING
-from memories.lifecycle.verb import Face
-from memories.lifecycle.verbs import offered_by
+from memories.lifecycle.verbs import Face, offered_by
 from memories.models import Checkpoint, Memory, Proposal, Tombstone
 from relations.models import Relation
 from tests.fences import inside

@@ -20,7 +20,7 @@ from tests.settings import REPOSITORY
 
 READY = "Ctrl-C stops everything."
 WEB_READY = "Application startup complete."  # said at DEBUG alone
-WORKER_READY = "The worker is ready."  # said at DEBUG alone
+WORKER_READY = "celery.apps.worker: celery@"  # said at DEBUG alone
 LONGEST_S = 200
 
 

@@ -24,6 +24,7 @@ NAMES = (
     "loci_site",
     "json",
     "django",
+    "celery",
 )
 PACKAGES = ("access", "guard", "loci_site", "maintenance", "memories", "relations", "sources", "storage")
 MANAGE = str(REPOSITORY / "manage.py")
@@ -72,10 +73,12 @@ def test_entries_of_pythonpath_that_mean_the_current_folder_are_left_out(hostile
     assert child_environment()["PYTHONPATH"] == f"{REPOSITORY}{os.pathsep}{REPOSITORY}"
 
 
-def test_a_worker_of_its_own(hostile: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_celery_starts(hostile: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    # Without --workdir Celery itself looks for `loci_site` in the current folder.
     monkeypatch.setenv("LOCI_LOG_LEVEL", "DEBUG")
-    command = [sys.executable, "-P", "-m", "loci_site.worker", "jobs"]
+    words = "--workdir / -A loci_site --quiet worker"
+    command = [str(Path(sys.executable).parent / "celery"), *words.split()]
     log = home / "worker.log"
     with log.open("w") as told, subprocess.Popen(command, env=environment(home), stderr=told) as worker:
         deadline = time.monotonic() + LONGEST_S

@@ -1,4 +1,4 @@
-"""A worker of its own, as `python -m loci_site.worker jobs` starts it."""
+"""The worker that `celery -A loci_site worker` starts, without Redis and without a queue on the disk."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from loci_site.worker import broker_settings
 from storage.sqlite.base import connect_to_copy
 from tests.fresh_homes import with_tables
 from tests.settings import REPOSITORY
@@ -15,8 +16,13 @@ from tests.settings import REPOSITORY
 LONGEST_S = 200
 
 
+def test_redis_is_taken_where_it_is_set() -> None:
+    assert broker_settings("redis://localhost:6379/0") == {"broker_url": "redis://localhost:6379/0"}
+    assert broker_settings("")["broker_url"] == "memory://"
+
+
 @pytest.mark.server
-def test_it_does_what_is_asked_and_ends_with_a_signal(tmp_path: Path) -> None:
+def test_celery_starts_the_worker_by_the_name_of_the_site(tmp_path: Path) -> None:
     home = with_tables(tmp_path / "home")
     (home / "queue").mkdir()  # of an earlier version
     environment = {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
@@ -26,7 +32,7 @@ def test_it_does_what_is_asked_and_ends_with_a_signal(tmp_path: Path) -> None:
         " VALUES ('guard_scan', '', datetime('now'), 'alice', '', datetime('now'), '', 0)"
     )
     database.commit()
-    command = [sys.executable, "-m", "loci_site.worker", "jobs"]
+    command = [sys.executable, "-m", "celery", "-A", "loci_site", "worker"]
     with subprocess.Popen(command, cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as worker:
         try:
             deadline = time.monotonic() + LONGEST_S
@@ -39,7 +45,6 @@ def test_it_does_what_is_asked_and_ends_with_a_signal(tmp_path: Path) -> None:
             worker.terminate()
     database.close()
     assert worker.returncode == 0
-    assert not (home / "queue").exists()
 
 
 def finished(database: object) -> list[tuple[str]]:

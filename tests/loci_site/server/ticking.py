@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from celery import Celery
 
 from bench.proof.home import environment
 from bench.proof.proof import REPOSITORY, wait_until
 from bench.proof.server import Server
-from tests.loci_site.server.ticking_worker import EVERY, TICK, TICKS
+from loci_site.worker import QUEUE, broker_settings
+from tests.loci_site.server.ticking_worker import EVERY, JOB, TICK, TICKS
+from tests.redis_broker import RedisBroker
 
 PATIENCE_S = 60
 # The work notes its moment after the lock is taken, by another clock than the row's.
@@ -27,18 +30,20 @@ LEAST_GAP_S = (EVERY - TICK / 2).total_seconds() - SLACK_S
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker noted: ready, busy, beat, ran or done; when (Unix seconds), and in which process."""
+    """What a worker noted: ready, message, ran or done; when (Unix seconds), and in which process."""
 
     what: str
     at: float
     pid: int
+    id: str = ""
 
 
 @dataclass
 class Ticking:
-    """The supervisor over the worker, and the file in which the worker notes what happens."""
+    """The supervisor over the worker, the broker, and the file in which the worker notes what happens."""
 
     process: subprocess.Popen[bytes]
+    broker: RedisBroker | None  # None: the worker's memory
     file: Path
     log: Path
 
@@ -73,6 +78,17 @@ class Ticking:
         self.wait_until(lambda: self.worker, "a worker")
         return self.worker
 
+    def send(self, amount: int, *, expires_s: float) -> list[str]:
+        """Put messages into Redis, as the clock does; give their ids."""
+        assert self.broker is not None
+        app = Celery("proof", set_as_current=False)
+        app.conf.update(**broker_settings(self.broker.redis_url), task_default_queue=QUEUE)
+        options = {"args": [JOB], "expires": expires_s, "ignore_result": True}
+        with app.connection_for_write() as connection:
+            sent = [app.send_task("loci.run", connection=connection, **options) for _ in range(amount)]
+        app.close()
+        return [result.id for result in sent]
+
     def shortest_gap_s(self, *, since: float = 0.0) -> float:
         """The shortest time between two runs; infinite where there were fewer than two."""
         at = [event.at for event in self.events(since=since)]
@@ -80,9 +96,11 @@ class Ticking:
 
 
 @contextmanager
-def ticking(home: Path, file: Path, **more: str) -> Iterator[Ticking]:
-    """Start the supervisor in a migrated home, and end it in any case."""
+def ticking(home: Path, broker: RedisBroker | None, file: Path, **more: str) -> Iterator[Ticking]:
+    """Start the supervisor in a migrated home; end it and the broker in any case."""
     env = environment(home) | {TICKS: str(file)} | more
+    if broker is not None:
+        env["REDIS_URL"] = broker.redis_url
     log = file.with_suffix(".log")
     with log.open("ab") as words:
         process = subprocess.Popen(
@@ -93,9 +111,11 @@ def ticking(home: Path, file: Path, **more: str) -> Iterator[Ticking]:
             stderr=words,
         )
     try:
-        yield Ticking(process, file, log)
+        yield Ticking(process, broker, file, log)
     finally:
         Server(process, 0, log).stop()
+        if broker is not None:
+            broker.close()
 
 
 def kill(pid: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import django
+from celery.signals import task_prerun, worker_ready
 
 from loci_site.server.supervisor import ServerPart, Supervisor
 
@@ -25,9 +26,9 @@ TICK = timedelta(seconds=1)
 HELD = timedelta(seconds=4)  # a killed worker's lock is free after this
 
 
-def note(what: str) -> None:
+def note(what: str, **more: Any) -> None:
     """Add a line to the file; lines of several processes never mix."""
-    line = json.dumps({"what": what, "at": time.time(), "pid": os.getpid()}) + "\n"
+    line = json.dumps({"what": what, "at": time.time(), "pid": os.getpid(), **more}) + "\n"
     file = os.open(Path(os.environ[TICKS]), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(file, line.encode())
@@ -50,11 +51,12 @@ def work() -> None:
         jobs.Job(JOB, every=EVERY, work=tick, held=HELD),
         jobs.Job(jobs.HEARTBEAT, every=EVERY, work=lambda actor: note("beat"), held=HELD),
     )
-    from loci_site.worker import __main__ as worker
-    from loci_site.worker import jobs as _  # noqa: F401 - it takes the jobs as they are now
+    from loci_site.worker import process as worker
 
-    note("ready")
-    worker.main(["jobs", *sys.argv[1:]])
+    # Celery keeps weak references, so these must have names.
+    task_prerun.connect(note_message)
+    worker_ready.connect(note_ready)
+    worker.main(sys.argv[1:])
 
 
 def tick(actor: Any) -> None:
@@ -68,6 +70,16 @@ def wait_for_ever(actor: Any) -> None:
     """A job that takes longer than any test."""
     note("busy")
     time.sleep(3600)
+
+
+def note_message(task_id: str, **_: Any) -> None:
+    """A message was taken that had not expired."""
+    note("message", id=task_id)
+
+
+def note_ready(**_: Any) -> None:
+    """The worker is connected to its broker."""
+    note("ready")
 
 
 def keep() -> None:

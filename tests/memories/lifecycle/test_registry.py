@@ -11,8 +11,7 @@ from access.errors import NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.lifecycle.verb import EVERYBODY, Face, Verb
-from memories.lifecycle.verbs import VERBS, forget, offered_by
+from memories.lifecycle.verbs import EVERYBODY, VERBS, Face, Verb, forget, offered_by
 from memories.models import Memory
 from tests.memories.builders import fresh, kept
 from tests.memories.tables import all_rows
