@@ -15,7 +15,7 @@ from memories.models import FindingStatus, Link, LinkStatus, Memory, MemoryFindi
 from memories.models.link import ON_APPROVAL
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import has_begun
-from memories.store.rows import change_row
+from memories.store.change import change_row
 from memories.store.supersede import (
     point_to_successor,
     replace_memory,

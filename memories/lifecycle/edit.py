@@ -37,12 +37,12 @@ from memories.models import Memory, Unprobed
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
+from memories.store.change import change_row, changed_meanwhile
 from memories.store.derived import withdraw_replaced
 from memories.store.for_review import link_neighbours, link_successor, settle_replaced
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change, held_back, refuse_write
-from memories.store.rows import change_row, changed_meanwhile
 from memories.store.supersede import move_ends, rows_called_off
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import (

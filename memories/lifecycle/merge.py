@@ -32,9 +32,9 @@ from memories.lifecycle.target import (
 from memories.models import Link, LinkKind, Memory
 from memories.queries.versions import check_one_group, find_head_to_replace, find_memory
 from memories.queries.visibility import has_begun
+from memories.store.change import change_row
 from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import Change
-from memories.store.rows import change_row
 from memories.store.supersede import bring_plan_forward, valid_time_end
 from memories.types import VISIBLE_TRUSTS, Scope, State, Trust, Type
 

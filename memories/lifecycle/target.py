@@ -31,9 +31,9 @@ from memories.queries.versions import (
     path_to_head,
     versions_of,
 )
+from memories.store.change import changed_meanwhile
 from memories.store.derived import DerivedChanges
 from memories.store.for_review import settle_doubts
-from memories.store.rows import changed_meanwhile
 from memories.store.supersede import (
     follow_withdrawal,
     is_withdrawn,

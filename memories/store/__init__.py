@@ -2,7 +2,7 @@
 
 Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → write (what is stored of the texts;
 the writes of one draft or of 256) → decide (pure, one draft at a time). store() returns after the commit. Rows are made here
-alone; what the verbs do to rows that exist is in supersede, for_review, derived and withdrawn.
+alone; what the verbs do to rows that exist is in change, supersede, for_review, derived and withdrawn.
 """
 
 from collections.abc import Mapping, Sequence

@@ -21,9 +21,9 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
+from memories.store.change import change_rows
 from memories.store.existing import TextKey, text_key
 from memories.store.for_review import link, raise_doubt
-from memories.store.rows import change_rows
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import State, Trust, Type

@@ -1,4 +1,4 @@
-"""What a store writes into rows: those of new memories, stored ones, entities' names, findings, restated ones' confidence."""
+"""What a store writes into rows: those of new memories, entities' names, findings, and the confidence of restated ones."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,23 +8,20 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import F
-from django.utils import timezone
 
-from access import audit
 from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.audit_search import written_today
-from access.errors import Conflict
 from access.groups.guarding import TextFinding
 from access.models import ApiToken, AuditEntry, Group
 from guard.policy import STRICTNESS
 from memories.draft import CONFIRMED_TODAY, DECAY_FLOOR, REINFORCEMENT, STORED, Draft
 from memories.language.cleaning import fold
 from memories.models import Memory, MemoryFinding
-from memories.queries.snapshot import RELATED_ROWS, as_json, changes, snapshot
+from memories.queries.snapshot import as_json
 from memories.store.neighbours import is_overwriting
-from memories.store.threads import TextColumns, filter_tokens, refresh_around, text_columns
+from memories.store.threads import TextColumns, filter_tokens, text_columns
 from memories.types import Type
 from relations.models import EntityAlias
 from storage.ids import new_id
@@ -79,66 +76,6 @@ def set_previous_version(memory: Memory, previous: Memory) -> None:
     has_ended = memory.valid_to is not None and memory.valid_to < memory.created_at
     if memory.valid_from is None and memory.type != Type.EPISODIC and not has_ended:
         memory.valid_from = memory.created_at
-
-
-def change_row(
-    actor: Actor,
-    operation: Operation,
-    row: Memory,
-    values: Mapping[str, Any],
-    *,
-    seen: Mapping[str, Any] | None = None,
-    **details: Any,
-) -> dict[str, list[Any]]:
-    """Set columns of a stored row, refresh what searches read around it, log what differs, and return that.
-
-    In the caller's transaction. `details` are added to the log's payload.
-
-    Raises:
-        Conflict: the row no longer has the values `seen`.
-    """
-    now, before = timezone.now(), snapshot(row)
-    values = {**values, "updated_at": now} | ({"state_changed_at": now} if "state" in values else {})
-    if Memory.objects.filter(pk=row.pk, **(seen or {})).update(**values) != 1:
-        raise changed_meanwhile(row)
-    row.refresh_from_db()
-    refresh_around([row])
-    differences = changes(before, snapshot(row))
-    payload = {"changes": differences} | details
-    audit.append(actor, operation, memory_id=row.id, group=row.group.id, payload=payload)
-    return differences
-
-
-def change_rows(
-    actor: Actor, operation: Operation, rows: Sequence[Memory], values: Mapping[str, Any], **details: Any
-) -> list[Memory]:
-    """change_row() for many rows that get the same values, in a fixed number of queries; returns the rows as they are then.
-
-    What searches read around them is the caller's.
-    """
-    keys, now = [row.key for row in rows], timezone.now()
-    stamps = {"updated_at": now} | ({"state_changed_at": now} if "state" in values else {})
-    Memory.objects.filter(key__in=keys).update(**{**values, **stamps})
-    fresh = Memory.objects.select_related(*RELATED_ROWS).in_bulk(keys)
-    pairs = [(row, fresh[row.key]) for row in rows]
-    events = [
-        AuditEvent(
-            operation,
-            new.id,
-            new.group.id,
-            payload={"changes": changes(snapshot(old), snapshot(new))} | details,
-        )
-        for old, new in pairs
-    ]
-    audit.append_many(actor, events)
-    return [new for _, new in pairs]
-
-
-def changed_meanwhile(memory: Memory) -> Conflict:
-    """The error of a failed compare-and-set."""
-    return Conflict(
-        f"{memory.id} was changed by another actor just now.", hint="Look at it again and repeat."
-    )
 
 
 def add_names(memories: Iterable[Memory]) -> None:

@@ -20,10 +20,10 @@ from memories.models.link import ON_APPROVAL
 from memories.queries.conflicts import read_plan
 from memories.queries.versions import head_of
 from memories.queries.visibility import has_begun
+from memories.store.change import change_row
 from memories.store.derived import withdraw_replaced
 from memories.store.for_review import settle_doubts
 from memories.store.policy import log_of, protection
-from memories.store.rows import change_row
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
 END_FIELDS: Final = ("valid_to", "valid_to_known_at")

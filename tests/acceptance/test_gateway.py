@@ -32,7 +32,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 MAY_WRITE: dict[str, str] = {
     "memories/store/write.py": "the write path's executor",
     "memories/lifecycle/undo/reverse.py": "the one reversal: puts back what a change did",
-    "memories/store/rows.py": "its new rows, restatements, and one change of a stored row",
+    "memories/store/rows.py": "its new rows, and restatements",
+    "memories/store/change.py": "one change of stored rows",
     "memories/store/supersede.py": "one memory takes another's place; what a withdrawn plan was to replace counts again",
     "memories/lifecycle/target.py": "one change of a verb",
     "memories/lifecycle/edit.py": "a new version",

@@ -38,6 +38,7 @@ from memories.lifecycle.purge.targets import (
 from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
 from memories.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
+from memories.store.change import change_row
 from memories.store.derived import WITHDRAWN, DerivedChanges, withdraw_derived
 from memories.store.places import (
     PurgedTexts,
@@ -47,7 +48,6 @@ from memories.store.places import (
     find_outside_copies,
     note_outside_copies,
 )
-from memories.store.rows import change_row
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone

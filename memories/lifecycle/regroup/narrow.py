@@ -18,7 +18,7 @@ from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import MEMORY, FormerRow
 from memories.models import Memory
 from memories.queries.snapshot import RELATED_ROWS
-from memories.store.rows import change_rows
+from memories.store.change import change_rows
 from memories.store.threads import filter_tokens, refresh_around
 from memories.types import Scope, State, Type
 from storage.bulk import batches

@@ -20,8 +20,8 @@ from memories.lifecycle.target import ChangeResult
 from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.sessions.conversations import find_conversation
+from memories.store.change import change_rows
 from memories.store.policy import policy_doubt
-from memories.store.rows import change_rows
 from memories.store.threads import filter_tokens
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type

@@ -38,9 +38,9 @@ from memories.models.link import REVIEWED_KINDS
 from memories.models.text_lookup import has_text, newest
 from memories.queries.versions import versions_of
 from memories.search.base import search_index
+from memories.store.change import change_row
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.policy import log_of
-from memories.store.rows import change_row
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 
 KEY_BYTES = 32

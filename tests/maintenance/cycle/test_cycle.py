@@ -17,7 +17,7 @@ from access.models import AuditEntry, AuditPayload, Group, RowChange
 from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan, run_cycle
-from maintenance.cycle.decay import Decay, decayed_confidence
+from maintenance.cycle.decay import Decay
 from maintenance.cycle.recorder import Recorder, changes_of_run
 from maintenance.cycle.step import Batch, Turn
 from maintenance.models import Run, RunStatus
