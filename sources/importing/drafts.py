@@ -120,7 +120,7 @@ class DraftIntake:
                 self.skipped[RELATION_WAITS] += 1
                 continue
             try:
-                is_new = import_relation(self.actor, record.relation, dry_run=self.dry_run)
+                is_new = _import_relation(self.actor, record.relation, dry_run=self.dry_run)
             except LociError as error:
                 yield LineFault(record.number, str(error))
             else:
@@ -187,7 +187,7 @@ def _name_threads(run: UUID, names: set[str]) -> None:
         Thread.objects.filter(pk=thread).update(title=title)
 
 
-def import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> bool:
+def _import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> bool:
     """Store a relation between two entities by their names; False if it is known, or was and a person ended it.
 
     Raises:
