@@ -5,7 +5,7 @@ A killed run resumes after its last batch. A second run right after the first ch
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -32,6 +32,7 @@ from maintenance.models import Run, RunStatus
 from memories.models import Memory
 from memories.types import State
 from storage.changes import changing
+from storage.progress import Progress, ignore_progress
 
 SHARE_FLOOR = 1  # memories that one run may retire in any group, even if its share is less
 CYCLE: tuple[Step, ...] = (
@@ -52,17 +53,6 @@ LONGEST_REST_S = 0.25
 
 
 @dataclass(frozen=True)
-class RunProgress:
-    """Progress of a run: the group, groups done and in all, the step, and the counts so far."""
-
-    group: str
-    groups_done: int
-    groups: int
-    step: str
-    counts: dict[str, int]
-
-
-@dataclass(frozen=True)
 class RunPlan:
     """Options of a run. `now` is the run's current time; `max_seconds` ends it early, to be resumed.
 
@@ -74,7 +64,7 @@ class RunPlan:
     now: datetime | None = None
     max_share: float | None = None
     max_seconds: float | None = None
-    report: Callable[[RunProgress], None] = lambda progress: None
+    report: Progress = ignore_progress  # the group and step, groups done and in all
 
 
 class CapReached(Exception):
@@ -214,7 +204,7 @@ class CycleWorker:
         for at, step in enumerate(KINDS[self.run.kind]):
             if at < self.run.cursor["step"]:
                 continue
-            self.plan.report(RunProgress(group.slug, number, groups, step.name, dict(self.run.counts)))
+            self.plan.report(f"{group.slug}: {step.name}", number, groups)
             if not self._do_step(step, group):
                 return False
             # Saved with the next batch: repeating a step that had finished changes nothing.

@@ -7,16 +7,16 @@ from access.errors import InvalidInput
 from access.groups import find_group
 from access.management.command import DRY_RUN, GROUP, CommandAnswer, option
 from access.tokens import operator
-from maintenance.cycle import RunPlan, RunProgress
+from maintenance.cycle import RunPlan
 from maintenance.cycle.job import run_alone
 from maintenance.management.progress import StepBar
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
 from maintenance.runs.listing import RunOut
 from maintenance.runs.preview import RunPreview, preview_cycle
-from maintenance.runs.wording import step_words
 from memories.language.cleaning import parse_moment
 from memories.management.output import FaceCommand, in_lines
+from storage.progress import Progress
 
 
 class CycleCommand(FaceCommand):
@@ -36,7 +36,7 @@ class CycleCommand(FaceCommand):
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
         with StepBar(self.kind, unit="group") as bar:
-            plan = parse_plan(actor, options, kind=self.kind, bar=bar)
+            plan = parse_plan(actor, options, kind=self.kind, report=bar.show)
             if options["dry_run"]:
                 return preview_answer(preview_cycle(actor, plan), options)
             run = run_alone(actor, plan)
@@ -57,13 +57,8 @@ def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswe
     return CommandAnswer(preview, text)
 
 
-def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: StepBar) -> RunPlan:
-    """The run's plan from the command's options; its progress moves the bar."""
-
-    def report(progress: RunProgress) -> None:
-        step = f"{progress.group}: {step_words(progress.step)}"
-        bar.show(step, progress.groups_done, progress.groups)
-
+def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, report: Progress) -> RunPlan:
+    """The run's plan from the command's options."""
     share = options["max_share"]
     if share is not None and not 0 <= share <= 1:
         raise InvalidInput(f"{share:g} is not a share.", hint="Use a number from 0 to 1.", field="max_share")

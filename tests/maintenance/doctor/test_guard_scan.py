@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from access.audit.chains import OWN
+from access.errors import NotPermitted
 from access.models import AuditPayload, Group
 from access.tokens import operator
 from maintenance.doctor import guard_scan
@@ -177,7 +178,7 @@ def test_nothing_that_a_scan_writes_holds_the_value(old: dict[str, Memory]) -> N
 
 
 def test_only_an_admin_of_all_groups_scans(old: dict[str, Memory], alice: User) -> None:
-    with pytest.raises(guard_scan.NotPermitted):
+    with pytest.raises(NotPermitted):
         scan_stored(replace(person(alice), all_groups=False))
 
 
