@@ -310,6 +310,6 @@ def record_importer(
         endings=endings,
         recognises=sureness,
         run=partial(import_records, read=read, waiting=waiting, unit="line" if has_lines else "record"),
-        source=named if callable(named) else lambda path: named,
+        source_of=named if callable(named) else lambda path: named,
         has_lines=has_lines,
     )
