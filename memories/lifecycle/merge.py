@@ -129,13 +129,7 @@ def check_pair(source: Memory, into: Memory) -> None:
             hint="Approve it first.",
         )
     check_one_group(source, into.group, field="into")
-    check_same_audience(source, into)
-    if Link.objects.filter(kind=LinkKind.DERIVED, source__in=[source.root_key, into.root_key]).exists():
-        raise Conflict("One of them is a summary.", hint="Maintenance rewrites summaries.", field="into")
-
-
-def check_same_audience(source: Memory, into: Memory) -> None:
-    """Raise Conflict if a merge would show a text to more people, or hide it from some who see it now."""
+    # A merge would show a text to more people, or hide it from some who see it now.
     if source.scope != into.scope:
         inner, outer = (source, into) if source.scope == Scope.GROUP else (into, source)
         raise Conflict(
@@ -143,6 +137,8 @@ def check_same_audience(source: Memory, into: Memory) -> None:
             hint="Forget one of the two, or store its text with the other's scope.",
             field="into",
         )
+    if Link.objects.filter(kind=LinkKind.DERIVED, source__in=[source.root_key, into.root_key]).exists():
+        raise Conflict("One of them is a summary.", hint="Maintenance rewrites summaries.", field="into")
 
 
 def unite(

@@ -135,7 +135,6 @@ def propose(
     subject: str = "",
     arguments: dict[str, Any] | None = None,
     reason: str = "",
-    now: datetime | None = None,
     allows_instructions: bool = False,
 ) -> Proposal:
     """Record a proposal, and log it, in one transaction. The same one again returns the one that waits already.
@@ -143,7 +142,7 @@ def propose(
     `allows_instructions`: its text is meant to instruct agents, and the person who decides reads it. What else the guard
     finds is masked instead of refused.
     """
-    reason, now = clean_reason(reason), now or timezone.now()
+    reason, now = clean_reason(reason), timezone.now()
     arguments = admit(
         arguments or {}, actor.door, group, field="content", may_instruct=allows_instructions,
         on_hold=OnHold.MASK if allows_instructions else OnHold.REFUSE,

@@ -73,13 +73,13 @@ class ChangeResult:
     proposal: UUID | None = None
 
 
-def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
+def find_head(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
     """The current version of a memory, found by the id of any version; the actor needs the right in its group.
 
     Raises:
         Conflict: the memory was replaced by a summary, which is about others too.
     """
-    return _find_row_and_head(actor, id_, right=right, field=field)[1]
+    return _find_row_and_head(actor, id_, right=right, field="id")[1]
 
 
 def _find_row_and_head(actor: Actor, id_: str | UUID, *, right: str, field: str) -> tuple[Memory, Memory]:

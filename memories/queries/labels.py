@@ -23,12 +23,12 @@ MAX_REASON_CHARS: Final = 120  # of a label
 _READ: Final = "_loci_doubts"  # the attribute of a memory whose doubts were read
 
 
-def label_of(memory: Memory, *, now: datetime | None = None) -> str:
-    """The reasons why to be careful with a memory at `now`, its state first; empty for a plainly valid one.
+def label_of(memory: Memory) -> str:
+    """The reasons why to be careful with a memory now, its state first; empty for a plainly valid one.
 
     Describes the current row even in an answer about the past: a statement that was true then and is not now has a label.
     """
-    labels = [label_of_state(memory, now or timezone.now())]
+    labels = [label_of_state(memory, timezone.now())]
     if memory.trust not in PLAIN_TRUSTS:
         labels.append(memory.trust)
     elif doubt := describe_doubt(memory):

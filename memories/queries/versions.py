@@ -154,19 +154,19 @@ def head_within(memory: Memory, visibility: Visibility) -> Memory | None:
     return heads_within([memory], visibility).get(memory.key)
 
 
-def find_current(actor: Actor, id_: str | UUID, *, field: str = "id") -> Memory:
+def find_current(actor: Actor, id_: str | UUID) -> Memory:
     """The current version of a memory, found by the id of any version that the actor may see.
 
     Raises:
         NotFound: the actor may see no memory of this id, or not its current version.
     """
     visible = listed_by(actor, None)
-    memory = head_within(find_memory(actor, id_, visibility=visible, field=field), visible)
+    memory = head_within(find_memory(actor, id_, visibility=visible), visible)
     if memory is None:
         raise NotFound(
             "This memory is superseded, and you don't have access to what replaced it.",
             hint="memory_inspect shows what you may see of it.",
-            field=field,
+            field="id",
         )
     return memory
 

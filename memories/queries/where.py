@@ -77,21 +77,18 @@ def where_schema() -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def parse_where(where: Mapping[str, Any], *, allowed: tuple[str, ...] = tuple(WHERE)) -> Narrowing:
+def parse_where(where: Mapping[str, Any]) -> Narrowing:
     """The filters of the object; null leaves one out.
 
     Raises:
-        InvalidInput: a key is unknown, or no filter here, or a value is not allowed; `field` names it.
+        InvalidInput: a key is unknown, or a value is not allowed; `field` names it.
     """
     values: dict[str, Any] = {}
     for name, value in where.items():
-        if name not in allowed:
-            known = (
-                f"'{name[:40]}' does not filter here"
-                if name in WHERE
-                else f"There is no filter '{name[:40]}'"
+        if name not in WHERE:
+            raise InvalidInput(
+                f"There is no filter '{name[:40]}'.", hint=f"'where' takes {', '.join(WHERE)}.", field="where"
             )
-            raise InvalidInput(f"{known}.", hint=f"'where' takes {', '.join(allowed)}.", field="where")
         if value is not None:
             values[name] = WHERE[name].read(value, field=name)
     narrowing = Narrowing(**values)

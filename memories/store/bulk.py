@@ -12,10 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-import numpy as np
 from django.conf import settings
 from django.db import OperationalError, transaction
-from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
 from access.audit.collect import one_change
@@ -27,7 +25,7 @@ from memories.draft import Draft, bulk_door, check_draft, guard_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft
 from memories.store.existing import find_sources
-from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
+from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, passage_of
 from memories.store.prepare import follow_moved_sources
 from memories.store.threads import TextColumns, text_columns
 from memories.store.withdrawn.marks import find_all_withdrawn, prepare_marks
@@ -38,8 +36,6 @@ BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twent
 EMBEDDED_DRAFTS = 128
 PREFETCHED = 2  # batches that are embedded while one is written
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
-
-Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -88,9 +84,7 @@ def store_many(
     actor: Actor,
     drafts: Sequence[Draft],
     *,
-    group_slug: str | None = None,
     encoder: Encoder | None = None,
-    vectors: Vectors | None = None,
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
     are_checked: bool = False,
@@ -102,10 +96,9 @@ def store_many(
     2. split into pieces and embed, a batch of texts at a time
     3. in one transaction per batch: look up, decide and write as store() does
 
-    A draft without a group goes to `group_slug`, else to the actor's default. A draft with a `source_ref` is stored
+    A draft without a group goes to the actor's default. A draft with a `source_ref` is stored
     once: the same text again is unchanged, another text becomes its next version. Exact duplicates, except of events,
     are kept as merged rows and reinforce the memory. Threads are appended to in the drafts' order.
-    `vectors` (float32[n, 384], one per draft) are used for texts of one piece instead of embedding them.
     `on_progress` receives, after each committed batch, how many drafts are done. With `dry_run` nothing is embedded and
     each batch is rolled back, so no batch sees what an earlier one would have stored. `are_checked`: the drafts are what
     check_draft() returned. `hold` returns why a new text has to wait for a person, "" if it need not.
@@ -115,15 +108,15 @@ def store_many(
     elif encoder is None:
         encoder = available_encoder(timeout_s=MODEL_WAIT_S)
     groups = _Groups(actor)
-    default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
+    default = actor.default_group or settings.LOCI.access.default_group or None
     placed = [d if d.group else replace(d, group=default) for d in drafts]
     followed = zip(placed, follow_moved_sources(actor, placed), strict=True)
-    most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
     checked = _batches(
-        (_checked(groups, index, pair, are_checked) for index, pair in enumerate(followed)), most=most
+        (_checked(groups, index, pair, are_checked) for index, pair in enumerate(followed)),
+        most=min(EMBEDDED_DRAFTS, BATCH_DRAFTS),
     )
     done: Batch = []
-    with closing(_embedded(groups, checked, encoder, vectors)) as batches:
+    with closing(_embedded(groups, checked, encoder)) as batches:
         for batch in batches:
             write_batch(actor, groups, batch, is_trial=dry_run, hold=hold)
             done += batch
@@ -205,7 +198,7 @@ class _Groups:
 
 
 def _embedded(
-    groups: _Groups, batches: Iterator[Batch], encoder: Encoder | None, vectors: Vectors | None
+    groups: _Groups, batches: Iterator[Batch], encoder: Encoder | None
 ) -> Generator[Batch, None, None]:
     """The batches in order, ready to be written; the next ones are embedded in threads while one is written.
 
@@ -217,7 +210,7 @@ def _embedded(
         for batch in batches:
             refuse_unwritable(groups, batch)
             skip_unchanged(groups, batch)
-            coming.append((batch, threads.submit(_embed, batch, encoder, vectors)))
+            coming.append((batch, threads.submit(_embed, batch, encoder)))
             if len(coming) > PREFETCHED:
                 yield _finished(*coming.popleft())
         while coming:
@@ -254,17 +247,10 @@ def skip_unchanged(groups: _Groups, batch: Batch) -> None:
             pending.outcome, pending.id = Outcome.UNCHANGED, stored.id
 
 
-def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
+def _embed(batch: Batch, encoder: Encoder | None) -> None:
     """Set the pieces and vectors of each draft that is still to be written."""
     prepare_marks((p.group.key, p.draft.content) for p in batch if p.group is not None)
     waiting = [p for p in batch if not p.outcome]
-    if vectors is not None and encoder is not None:
-        cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)
-        for pending, spans in zip(waiting, cuts, strict=True):
-            if len(spans) == 1:
-                vector = vectors[pending.index].reshape(1, -1)
-                pending.embedded = EmbeddedText(tuple(spans), vector, encoder.model_id)
-        waiting = [p for p in waiting if p.embedded is None]
     passages = [passage_of(p.draft) for p in waiting]
     for pending, embedded in zip(waiting, embed_passages(passages, encoder=encoder), strict=True):
         pending.embedded = embedded

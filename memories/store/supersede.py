@@ -32,8 +32,8 @@ CALLED_OFF: Final = "called_off"  # in the log: ids of what counts on since the 
 
 def replace_memory(
     actor: Actor, old: Memory, new: Memory, *, operation: Operation = Operation.SUPERSEDE
-) -> UUID:
-    """Retire `old` in favour of `new`, and withdraw summaries that repeat the old text; returns the id of `old`.
+) -> None:
+    """Retire `old` in favour of `new`, and withdraw summaries that repeat the old text.
 
     A superseded memory was true: its valid time ends. An edit corrects: the record time ends and the valid time stays.
     Doubt about the old text is settled. Runs inside the caller's transaction.
@@ -48,7 +48,6 @@ def replace_memory(
     settle_doubts(actor, old, operation)
     bring_plan_forward(actor, old, new, now)
     withdraw_replaced(actor, old)
-    return old.id
 
 
 def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
@@ -96,18 +95,11 @@ def release_source(actor: Actor, row: Memory) -> None:
     change_row(actor, Operation.SUPERSEDE, row, {"source_ref": ""})
 
 
-def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
-    """Point a retired row at its successor, and log it; False if it has a successor already."""
-    if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
-        return False
-    audit.append(
-        actor,
-        Operation.SUPERSEDE,
-        memory_id=old.id,
-        group=old.group.id,
-        payload={"changes": {"superseded_by": [None, str(new.id)]}, "by": str(new.id)},
-    )
-    return True
+def point_to_successor(actor: Actor, old: Memory, new: Memory) -> None:
+    """Point a retired row at its successor, and log it, unless it has a successor already."""
+    if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) == 1:
+        payload = {"changes": {"superseded_by": [None, str(new.id)]}, "by": str(new.id)}
+        audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
 
 
 def settle_on_approval(actor: Actor, memory: Memory, now: datetime, *, is_done: bool = False) -> list[Link]:
@@ -166,15 +158,14 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
     return revived
 
 
-def put_plan_back(actor: Actor, plan: Memory) -> tuple[Memory, ...]:
-    """Put the end back on what a restored plan is to replace; returns those memories.
+def put_plan_back(actor: Actor, plan: Memory) -> None:
+    """Put the end back on what a restored plan is to replace.
 
     Raises:
         Conflict: a person stands behind one of them, and an agent asks.
     """
     now = timezone.now()
-    rows = rows_called_off(plan)
-    for row in rows:
+    for row in rows_called_off(plan):
         if not actor.is_person and (by := protection(row)):
             raise Conflict(
                 f"{plan.id} would replace {row.id}, and {by}.",
@@ -183,7 +174,6 @@ def put_plan_back(actor: Actor, plan: Memory) -> tuple[Memory, ...]:
         values = {"state": State.SUPERSEDED, "superseded_by": plan} | valid_time_end(row, plan, now)
         change_row(actor, Operation.SUPERSEDE, row, values, plan=str(plan.id), by=str(plan.id))
         bring_plan_forward(actor, row, plan, now)
-    return rows
 
 
 def rows_called_off(plan: Memory) -> tuple[Memory, ...]:

@@ -54,7 +54,8 @@ def models() -> list[type[Model]]:
                     take(related.model)
             done.append(model)
 
-    for model in (IndexState, *copied):
+    first: tuple[type[Model], ...] = (IndexState, *copied)
+    for model in first:
         take(model)
     return done
 

@@ -81,5 +81,3 @@ def test_an_unknown_filter_is_answered_with_those_that_there_are() -> None:
         InvalidInput, match=r"'where' takes types, scope, tags, min_confidence, .*, before, include_orphans\."
     ):
         parse_where({"type": ["semantic"]})
-    with pytest.raises(InvalidInput, match=r"'tags' does not filter here\. 'where' takes as_of\."):
-        parse_where({"tags": ["db"]}, allowed=("as_of",))

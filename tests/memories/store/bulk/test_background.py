@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from django.contrib.auth.models import User
 
@@ -119,15 +118,14 @@ class Counting:
 def test_texts_of_several_pieces_are_embedded_only_where_they_are_written(
     actor: Actor, ledger: Group, encoder: Encoder
 ) -> None:
-    """Though vectors were handed in: of a long text they say too little."""
     drafts = [
         replace(fact, content=f"{fact.content} " + "A lighthouse stands here. " * 100) for fact in facts(3)
     ]
-    vectors, counting = np.zeros((3, 384), dtype=np.float32), Counting(encoder)
+    counting = Counting(encoder)
 
     def store(who: Actor) -> batch.BatchResult:
         counting.texts = 0
-        return store_many(who, drafts, vectors=vectors, encoder=counting)  # type: ignore[arg-type]
+        return store_many(who, drafts, encoder=counting)  # type: ignore[arg-type]
 
     stranger = replace(actor, all_groups=False, roles={})
     assert (len(store(stranger).refused), counting.texts) == (3, 0)

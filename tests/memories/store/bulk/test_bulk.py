@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -15,15 +14,14 @@ from access.audit.verify import is_log_whole
 from access.models import AuditEntry, CandidatePolicy, Group
 from access.tokens import operator
 from memories.draft import Draft
-from memories.embedding import Encoder
 from memories.lifecycle.verbs import purge, reject, retract
-from memories.models import Link, LinkKind, Memory, Piece, Thread
+from memories.models import Link, LinkKind, Memory, Thread
 from memories.queries.snapshot import RELATED_ROWS, snapshot
 from memories.search.base import search_index
 from memories.store import bulk as batch
 from memories.store.bulk import BatchResult, store_many
 from memories.types import State, Trust
-from tests.memories.builders import day, fresh, keep, kept, unit_vector
+from tests.memories.builders import day, fresh, keep, kept
 from tests.memories.store.bulk.drafts import counts, fact
 from tests.people import agent, person
 
@@ -272,7 +270,7 @@ def test_contexts_across_batches_are_those_of_single_stores(
     ]
     for draft in drafts:
         keep(actor, draft.content, **{**_fields(draft), "group": "garden"})
-    store_many(actor, drafts, group_slug="ledger")
+    store_many(actor, [replace(draft, group="ledger") for draft in drafts])
     single, together = _standing(garden), _standing(ledger)
     assert together == single
     # worked out by hand: in "one", group scope, apple – delta – grape; cloud is alone in its scope
@@ -328,21 +326,6 @@ def test_the_number_of_queries_does_not_grow_with_the_batch(actor: Actor, ledger
         return sum(not q["sql"].startswith(("INSERT", "UPDATE")) for q in captured.captured_queries)
 
     assert questions(4, "small") == questions(40, "large")
-
-
-@pytest.mark.model
-def test_ready_vectors_are_taken_for_texts_of_one_piece(
-    actor: Actor, ledger: Group, encoder: Encoder | None
-) -> None:
-    assert encoder is not None
-    long = " ".join(f"word{n}" for n in range(400))
-    vectors = np.stack([unit_vector(1), unit_vector(2)])
-    store_many(actor, [fact("Short.", "a"), fact(long, "b")], vectors=vectors, encoder=encoder)
-    short = Piece.objects.get(memory__source_ref="a")
-    assert np.array_equal(np.frombuffer(short.embedding or b"", dtype="<f4"), unit_vector(1))
-    pieces = Piece.objects.filter(memory__source_ref="b")
-    assert len(pieces) > 1
-    assert all(bytes(p.embedding or b"") != unit_vector(2).tobytes() for p in pieces)
 
 
 @pytest.mark.usefixtures("small_batches")
