@@ -98,21 +98,17 @@ def wide_json(answer: WideAnswer) -> Json:
     return body | {"evidence": [EvidenceOut.json(item) for item in answer.evidence.items]}
 
 
-def _check_kinds(kinds: Sequence[str]) -> frozenset[str]:
-    for kind in kinds:
-        if kind not in KINDS:
-            raise InvalidInput(
-                f"'{kind[:40]}' is not a kind of result.", hint=f"Use {' or '.join(KINDS)}.", field="kinds"
-            )
-    return frozenset(kinds) or frozenset({MEMORIES})
-
-
 def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()) -> WideAnswer:
     """recall(), and beside it the chunks of files if `kinds` asks for evidence; without that it is recall() alone.
 
     Raises as recall() does, and InvalidInput for an unknown kind, or ids with evidence.
     """
-    wanted = _check_kinds(kinds)
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput(
+                f"'{kind[:40]}' is not a kind of result.", hint=f"Use {' or '.join(KINDS)}.", field="kinds"
+            )
+    wanted = frozenset(kinds) or frozenset({MEMORIES})
     if EVIDENCE not in wanted:
         return WideAnswer(recall(actor, request))
     if request.ids:

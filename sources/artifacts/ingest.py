@@ -1,7 +1,7 @@
 """Reads files as evidence: a folder on this machine, or files sent by a client. A second run changes nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -106,7 +106,10 @@ def ingest_path(
     target = _find_target(actor, group, dry_run=dry_run)
     report = IngestReport(target.slug, name, dry_run=dry_run)
     below = "/".join(place.relative_to(root).parts)
-    known = {row.path: row for row in _known_files(target, name, mask_words(below, group=target))}
+    below = mask_words(below, group=target)
+    inside = f"{below}/" if below else ""
+    rows = Artifact.objects.filter(group=target, source=name).order_by("key").iterator(2000)
+    known = {row.path: row for row in rows if row.path == below or row.path.startswith(inside)}
     run = Ingest(actor, target, name, report, known, again)
     seen = set[str]()
     found = walk_files(root, place, rules, report.skipped)
@@ -261,12 +264,6 @@ def _root_of(place: Path) -> Path:
     """The folder that paths are relative to: the enclosing repository, else the named folder."""
     folder = place if place.is_dir() else place.parent
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
-
-
-def _known_files(group: Group, source: str, below: str) -> Iterator[Artifact]:
-    rows = Artifact.objects.filter(group=group, source=source).order_by("key")
-    inside = f"{below}/" if below else ""
-    return (row for row in rows.iterator(2000) if row.path == below or row.path.startswith(inside))
 
 
 def _check_gone(missing: Sequence[Artifact], known: dict[str, Artifact], *, gone: bool) -> None:

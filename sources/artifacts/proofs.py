@@ -97,20 +97,15 @@ def mark_stale(chunk_keys: Sequence[int], now: datetime) -> None:
     """For each live memory that these chunks prove, ask a person whether it is still true. In the caller's transaction."""
     proofs = ChunkProof.objects.filter(chunk__in=chunk_keys, stale_at=None)
     for proof in proofs.select_related("memory__group"):
-        _ask_again(proof)
+        memory = head_of(proof.memory)
+        if memory.state != State.LIVE:
+            continue
+        reason = f"Its evidence {proof.locator} has changed or is gone."
+        propose(
+            FILES, STALE, group=memory.group, memory=memory, version=memory_version(memory), why=WHY,
+            arguments={"locator": proof.locator}, reason=reason[:500],
+        )  # fmt: skip
     proofs.update(stale_at=now)
-
-
-def _ask_again(proof: ChunkProof) -> None:
-    """Propose to dispute the memory of a proof, if it still counts."""
-    memory = head_of(proof.memory)
-    if memory.state != State.LIVE:
-        return
-    reason = f"Its evidence {proof.locator} has changed or is gone."
-    propose(
-        FILES, STALE, group=memory.group, memory=memory, version=memory_version(memory), why=WHY,
-        arguments={"locator": proof.locator}, reason=reason[:500],
-    )  # fmt: skip
 
 
 def _dispute_memory(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:

@@ -58,7 +58,9 @@ def write_file_chunks(
             fresh.append(row)
             continue
         before = rows.pop()
-        if _changed_place(before, row):
+        if any(getattr(before, name) != getattr(row, name) for name in MOVED):
+            for name in MOVED:
+                setattr(before, name, getattr(row, name))
             moved.append(before)
         kept += 1
     retired = _retire_chunks([row for rows in same.values() for row in rows], now)
@@ -88,15 +90,6 @@ def _chunk_row(artifact: Artifact, chunk: FileChunk) -> Chunk:
         forms=forms_of(f"{chunk.text} {artifact.path}")[:MAX_FORMS_CHARS],
         findings=chunk.findings,
     )
-
-
-def _changed_place(row: Chunk, new: Chunk) -> bool:
-    """Move a row to the current place of its text; True if that is a new place."""
-    if all(getattr(row, name) == getattr(new, name) for name in MOVED):
-        return False
-    for name in MOVED:
-        setattr(row, name, getattr(new, name))
-    return True
 
 
 def _move_chunks(moved: Sequence[Chunk]) -> None:

@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from access.actor import READ, Actor
+from access.actor import Actor
 from access.answers import Answer, Day, ShownAs, Untrusted
-from access.errors import NotPermitted
-from access.visibility import Narrowing
+from access.visibility import Narrowing, check_may_read
 from memories.browse.suggest import MAX_LIMIT, Excerpt, excerpt_of, suggest
 from memories.language.cleaning import clean_line
-from memories.models import Memory
+from memories.models import Memory, Thread
 from memories.search.query_terms import words
 from memories.sessions.conversations import readable
 from memories.types import State
@@ -66,8 +65,7 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
         NotPermitted, GroupNotFound: the actor may not read, or not there.
         InvalidInput: a value is not allowed.
     """
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor)
     if asked.platform:
         check_name(asked.platform, PLATFORM, field="platform", allowed="a host such as claude.ai")
     typed = clean_line(asked.query, field="query", max_chars=MAX_CHARS)
@@ -109,27 +107,25 @@ def find_related(
     actor: Actor, sent: SentConversation, text: str, *, limit: int = DEFAULT_LIMIT
 ) -> list[PanelItem]:
     """Memories of the actor's groups near the open conversation in meaning, without its own turns."""
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor)
     asked = " ".join(f"{sent.title} {text[-MAX_ASKED_CHARS:]}".split())
     if len(asked) > MAX_CHARS:
         asked = asked[-MAX_CHARS:].partition(" ")[2]  # at whole words
     found = suggest(actor, asked, limit=MAX_LIMIT, by_meaning=True, states=LIVE)
-    others = [each for each in found if thread_name(each.memory) != sent.thread]
-    return [_item_of(each.memory, each.excerpt, each.how) for each in others[:limit]]
+    items = (_item_of(each.memory, each.excerpt, each.how) for each in found)
+    return [item for item in items if item.thread != sent.thread][:limit]
 
 
 def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
     """A memory as an item; a captured one has its conversation's title and address."""
-    thread = memory.thread
-    is_turn = thread is not None and bool(thread.platform)
+    thread = memory.thread or Thread()
     return PanelItem(
-        kind="turn" if is_turn else "memory",
+        kind="turn" if thread.platform else "memory",
         id=str(memory.id),
-        title=thread.title if thread is not None else "",
-        platform=thread.platform if thread is not None else "",
-        url=thread.url if thread is not None else "",
-        thread=thread_name(memory),
+        title=thread.title,
+        platform=thread.platform,
+        url=thread.url,
+        thread=thread.name,
         group=memory.group.slug,
         at=memory.moment,
         excerpt=excerpt.text,
@@ -138,8 +134,3 @@ def _item_of(memory: Memory, excerpt: Excerpt, how: str) -> PanelItem:
         trust=memory.trust,
         type=memory.type,
     )
-
-
-def thread_name(memory: Memory) -> str:
-    """The name of the memory's thread; empty without one."""
-    return memory.thread.name if memory.thread is not None else ""

@@ -15,9 +15,9 @@ from access.actor import READ, Actor
 from access.answers import Answer
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
-from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import Group
+from access.visibility import check_may_read
 from memories.models import IndexState
 from sources.exporting.lines import export_lines
 
@@ -97,8 +97,8 @@ def readable_groups(actor: Actor, slugs: Sequence[str]) -> list[Group]:
     if slugs:
         return [find_group(actor, slug, right=READ) for slug in dict.fromkeys(slugs)]
     groups = [group for group in Group.objects.order_by("slug") if actor.may(READ, group.key)]
-    if not groups and not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    if not groups:
+        check_may_read(actor)
     return groups
 
 

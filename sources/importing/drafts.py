@@ -157,17 +157,16 @@ class DraftIntake:
             payload = {"counts": dict(self.counts)}
             with changing(change_of(self.run)):
                 audit.append(self.actor, Operation.IMPORT, subject=f"source:{source}", payload=payload)
-        counts = self.counts
         return LinesReport(
             source=source,
-            lines=counts.total() + len(self.faults) + self.skipped.total(),
-            created=counts[Outcome.CREATED],
-            reinforced=counts[Outcome.REINFORCED],
-            unchanged=counts[Outcome.UNCHANGED],
-            queued=counts[Outcome.QUEUED],
+            lines=self.counts.total() + len(self.faults) + self.skipped.total(),
+            created=self.counts[Outcome.CREATED],
+            reinforced=self.counts[Outcome.REINFORCED],
+            unchanged=self.counts[Outcome.UNCHANGED],
+            queued=self.counts[Outcome.QUEUED],
             faults=tuple(self.faults),
-            related=counts[RELATED],
-            proposed=counts[PROPOSED],
+            related=self.counts[RELATED],
+            proposed=self.counts[PROPOSED],
             skipped=dict(self.skipped),
             findings=dict(self.findings),
             sample=tuple(self.sample),
@@ -311,6 +310,6 @@ def record_importer(
         endings=endings,
         recognises=sureness,
         run=partial(import_records, read=read, waiting=waiting, unit="line" if has_lines else "record"),
-        source=named if callable(named) else lambda path: named,
+        source_of=named if callable(named) else lambda path: named,
         has_lines=has_lines,
     )

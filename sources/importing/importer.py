@@ -115,6 +115,11 @@ class RunImport(Protocol):
     ) -> ImportReport: ...
 
 
+def source_name(path: Path) -> str:
+    """Source of a file's memories: its name without the suffix."""
+    return path.absolute().parent.name if path.name == CORPUS else path.stem
+
+
 @dataclass(frozen=True)
 class Importer:
     """A format that Loci imports.
@@ -122,7 +127,7 @@ class Importer:
     `name` is the word for `--from` and the key "format" of a JSON report. `description` completes "a file of this format
     is …". `endings` are those of single files, for the browser's file chooser; a format of folders has none.
     `recognises` gets an existing path, which may be a folder; it reads no more than the beginning of a file.
-    `source` names the source of its texts; by default it is the file's name.
+    `source_of` names the source of a file's texts, unless the caller does; by default it is the file's name.
     """
 
     name: str
@@ -130,14 +135,5 @@ class Importer:
     endings: tuple[str, ...]
     recognises: Callable[[Path], Recognition]
     run: RunImport
-    source: Callable[[Path], str] | None = None
+    source_of: Callable[[Path], str] = source_name
     has_lines: bool = False  # its progress counts lines of the file
-
-    def source_of(self, path: Path) -> str:
-        """The source of a file's texts, unless the caller names one."""
-        return self.source(path) if self.source is not None else source_name(path)
-
-
-def source_name(path: Path) -> str:
-    """Source of a file's memories: its name without the suffix."""
-    return path.absolute().parent.name if path.name == CORPUS else path.stem

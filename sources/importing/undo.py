@@ -59,7 +59,10 @@ def undo_import(
     Raises:
         InvalidInput, NotFound: the id names no import. Conflict: it is undone already.
     """
-    id_ = _parse_run(run)
+    try:
+        id_ = run if isinstance(run, UUID) else UUID(run.strip())
+    except ValueError:
+        raise InvalidInput(f"'{str(run)[:40]}' is no id of an import.", field="run") from None
     entries = AuditEntry.objects.filter(origin=audit.OWN, run=id_).select_related("payload_row")
     if not entries.filter(operation=Operation.IMPORT).exists():
         raise NotFound("No import has this id.", hint="The report of an import names it.", field="run")
@@ -87,10 +90,3 @@ def is_undone(run: str) -> bool:
     """True if an import was undone."""
     rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.IMPORT)
     return bool(run) and rows.filter(subject=f"{UNDO_SUBJECT}{run}").exists()
-
-
-def _parse_run(run: str | UUID) -> UUID:
-    try:
-        return run if isinstance(run, UUID) else UUID(run.strip())
-    except ValueError:
-        raise InvalidInput(f"'{str(run)[:40]}' is no id of an import.", field="run") from None

@@ -39,34 +39,28 @@ ROOMS: Final = Actor(name="rooms", via=Via.JOB, scopes=ALL_SCOPES, all_groups=Tr
 
 def refresh_rooms() -> None:
     """Update every room that has changed."""
-    for slug, group in _roomed_groups():
-        room = rooms_folder() / slug
-        try:
-            room.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if slug in settings.LOCI.files.daily_log:
-                write_daily(room, group)
-            if slug in settings.LOCI.files.rooms:
-                _write_room(room, group)
-        except (
-            LociError,
-            OSError,
-            UnicodeError,
-        ) as error:  # files that people changed; the other rooms go on
-            logger.warning("The room of '%s' was not written: %s", slug, error)
-
-
-def _roomed_groups() -> Iterator[tuple[str, Group]]:
     if not may_be_plain():
         return
     files = settings.LOCI.files
-    slugs = dict.fromkeys((*files.rooms, *files.daily_log))
-    groups = Group.objects.filter(slug__in=slugs, private=False, archived=False)
-    yield from ((group.slug, group) for group in groups)
+    slugs = {*files.rooms, *files.daily_log}
+    for group in Group.objects.filter(slug__in=slugs, private=False, archived=False):
+        room = rooms_folder() / group.slug
+        # People may have changed the files; the other rooms go on.
+        try:
+            room.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if group.slug in files.daily_log:
+                write_daily(room, group)
+            if group.slug in files.rooms:
+                _write_room(room, group)
+        except (LociError, OSError, UnicodeError) as error:
+            logger.warning("The room of '%s' was not written: %s", group.slug, error)
 
 
 def _write_room(room: Path, group: Group) -> None:
     about = _read_about(room)
-    instructions = _keep_instructions(room, group, str(_dict_in(about, OWN).get("instructions", "")))
+    noted = about.get(OWN)
+    last = str(noted.get("instructions", "")) if isinstance(noted, dict) else ""
+    instructions = _keep_instructions(room, group, last)
     own = {"generated": [CONTEXT], "instructions": instructions}
     first = {"name": group.title or group.slug, "created_at": group.created_at.isoformat()}
     _write_if_new(room / ABOUT, json.dumps({**first, **about, OWN: own}, ensure_ascii=False, indent=2) + "\n")
@@ -94,11 +88,6 @@ class RoomBroken(LociError):
     """A file of the room was changed in a way that Loci must not overwrite."""
 
     code = "room_broken"
-
-
-def _dict_in(about: dict[str, Any], name: str) -> dict[str, Any]:
-    found = about.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _keep_instructions(room: Path, group: Group, last: str) -> str:

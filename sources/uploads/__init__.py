@@ -25,7 +25,7 @@ from access.groups.guarding import mask_words
 from access.tokens import actor_for_user
 from memories.language.cleaning import format_count
 from sources.importing import choose_importer
-from sources.importing.importer import Importer, LineRules
+from sources.importing.importer import LineRules
 from sources.importing.lines import count_lines
 from sources.importing.undo import undo_import
 from sources.models import Upload, UploadState
@@ -263,8 +263,11 @@ def _import_upload(upload: Upload) -> dict[str, Any]:
     is_trial = upload.state == UploadState.CHECK
     with open_file(upload) as path:
         importer = choose_importer(path, upload.format)
-        if not upload.recognised:
-            _note_format(upload, importer)
+        if not upload.recognised:  # what depends on the format: its source, and whether its lines count
+            upload.recognised = importer.name
+            upload.source = upload.source or importer.source_of(Path(upload.name))[:200]
+            upload.line_count = upload.line_count if importer.has_lines else 0
+            upload.save(update_fields=["recognised", "source", "line_count"])
         rules = LineRules(upload.source, upload.group, upload.type, upload.scope, waiting=upload.waiting)
         report = importer.run(
             _sender_actor(upload.user_id),
@@ -290,14 +293,6 @@ def _import_upload(upload: Upload) -> dict[str, Any]:
 
 def _note_progress(upload: Upload, done: int) -> None:
     Upload.objects.filter(pk=upload.pk).update(lines_done=done, working_at=timezone.now())
-
-
-def _note_format(upload: Upload, importer: Importer) -> None:
-    """Store the format of a file, and what depends on it: its source, and whether its lines count."""
-    upload.recognised = importer.name
-    upload.source = upload.source or importer.source_of(Path(upload.name))[:200]
-    upload.line_count = upload.line_count if importer.has_lines else 0
-    upload.save(update_fields=["recognised", "source", "line_count"])
 
 
 def _sender_actor(user_id: int) -> Actor:

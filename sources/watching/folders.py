@@ -18,7 +18,7 @@ from access.actor import ADMIN, READ, WRITE, Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted
 from access.groups import find_group
-from access.models import Group, Role
+from access.models import Role
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
 from sources.sections import slug_of
 from sources.watching.disk import MARKER, read_marker
@@ -53,7 +53,12 @@ def add_folder(
         raise Conflict(ENCRYPTED, hint=ALLOW, field="path")
     root = _check_path(path)
     found = find_group(actor, group, right=WRITE)
-    _refuse_private(found)
+    if found.private:
+        raise NotPermitted(
+            f"The group '{found.slug}' is private, and no folder is watched for a private group.",
+            hint="Choose another group.",
+            field="group",
+        )
     watched = WatchedFolder.objects.filter(path=str(root)).first()
     if watched is None:
         _refuse_overlap(root)
@@ -117,15 +122,6 @@ def rooms_folder() -> Path:
 def may_be_plain() -> bool:
     """True if texts may be in plain files: the store is not encrypted, or the settings say that they may all the same."""
     return settings.LOCI.storage.encryption == "none" or settings.LOCI.files.beside_encryption
-
-
-def _refuse_private(group: Group) -> None:
-    if group.private:
-        raise NotPermitted(
-            f"The group '{group.slug}' is private, and no folder is watched for a private group.",
-            hint="Choose another group.",
-            field="group",
-        )
 
 
 def _refuse_overlap(root: Path) -> None:

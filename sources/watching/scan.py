@@ -14,7 +14,7 @@ from django.utils import timezone
 from memories.types import State
 from sources.importing.formats.notes.instructions import is_instruction
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
-from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker, sha_of
+from sources.watching.disk import MARKER, FolderGone, list_files, read_file, read_marker, sha_of
 from sources.watching.file_to_memory import NewSection, ScanWrites, current_memories
 from sources.watching.folders import ALLOW, ENCRYPTED, folder_actor, may_be_plain, note_scanned
 from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_gone
@@ -103,34 +103,28 @@ def _look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
     look = Look()
     for path, file in seen.items():
         row = rows.get(path) or WatchedFile(folder=folder, path=path)
-        is_unsettled = row.pk in unsettled
-        if row.signature != file.signature or row.gone_since is not None or is_unsettled:
-            _read_into(look, root, row, file, at, is_unsettled=is_unsettled)
+        is_settled = row.gone_since is None and row.pk not in unsettled
+        if row.signature == file.signature and is_settled:
+            continue
+        if file.size > MAX_FILE_KB * 1024:
+            row.problem, row.signature = f"it is larger than {MAX_FILE_KB} KiB", file.signature
+            look.unreadable.append(row)
+            continue
+        raw = read_file(root, file) if file.is_quiet(at) else None
+        if raw is None:  # it is being written
+            look.again = True
+            look.is_moving |= row.pk is None
+            continue
+        is_same = row.sha == sha_of(raw) and is_settled
+        row.sha, row.signature = sha_of(raw), file.signature
+        if is_same:
+            WatchedFile.objects.filter(pk=row.pk).update(signature=row.signature)
+        else:
+            look.read.append((row, raw))
     missing = [row for path, row in rows.items() if path not in seen]
     missing = _without_moved(look, missing)
     look.missing = missing if folder.marker and not look.is_moving else []
     return look
-
-
-def _read_into(
-    look: Look, root: Path, row: WatchedFile, file: SeenFile, at: float, *, is_unsettled: bool
-) -> None:
-    """Read a file that is new, changed or unsettled, unless it is being written."""
-    if file.size > MAX_FILE_KB * 1024:
-        row.problem, row.signature = f"it is larger than {MAX_FILE_KB} KiB", file.signature
-        look.unreadable.append(row)
-        return
-    raw = read_file(root, file) if file.is_quiet(at) else None
-    if raw is None:
-        look.again = True
-        look.is_moving |= row.pk is None
-        return
-    is_same = row.sha == sha_of(raw) and row.gone_since is None and not is_unsettled
-    row.sha, row.signature = sha_of(raw), file.signature
-    if is_same:
-        WatchedFile.objects.filter(pk=row.pk).update(signature=row.signature)
-    else:
-        look.read.append((row, raw))
 
 
 def _without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
@@ -160,7 +154,9 @@ class ScanPlan:
 def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
     texts = _parse(look)
     rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
-    plan = _make_plan(texts, rows, look.missing, _lost_rows(folder))
+    lost = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False)
+    lost = lost.select_related("file", *MEMORY).order_by("key")
+    plan = _make_plan(texts, rows, look.missing, list(lost))
     fresh = [row for row in plan.gone if row.gone_since is None and row.is_own]
     back = {row.key for _, row in plan.pairs}
     waiting = [row for row in waiting_gone(folder) if row.key not in back]
@@ -242,11 +238,6 @@ def _make_plan(
             still_new.append(new)
     plan.new = still_new
     return plan
-
-
-def _lost_rows(folder: WatchedFolder) -> list[WatchedSection]:
-    rows = WatchedSection.objects.filter(file__folder=folder, gone_since__isnull=False)
-    return list(rows.select_related("file", *MEMORY).order_by("key"))
 
 
 def _register_files(look: Look) -> None:

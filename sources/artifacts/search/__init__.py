@@ -1,8 +1,7 @@
 """Finds a group's chunks for a question: words and vectors, both scores for every candidate, fused as for memories."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from django.db import connection
@@ -12,6 +11,7 @@ from memories.queries.visibility import chunk_rule, to_sql
 from memories.recall.question import Question
 from memories.recall.scoring import Candidate, fuse
 from memories.search.keyword import (
+    NO_MATCHES,
     POSTING_BUDGET,
     KeywordMatches,
     Postings,
@@ -48,27 +48,18 @@ class ChunkHit:
 
 def find_chunks(question: Question, visibility: Visibility, *, mode: str) -> list[ChunkHit]:
     """The chunks of the Visibility's one group that may answer the question, best first. Nothing of another group changes a score."""
-    matches = _find_matches(question.match, visibility) if question.match and mode != "vector" else None
+    matches = _find_matches(question.match, visibility) if question.match and mode != "vector" else NO_MATCHES
     vector = resolve_vector(question.vector) if question.vector is not None and mode != "keyword" else None
-    words = matches.first(CANDIDATES) if matches else []
     near = chunk_index().nearest(vector, visibility, limit=2 * CANDIDATES) if vector is not None else []
-    rows = _read_chunks({*words, *near}, visibility, vector)
-    scores = (
-        matches.scored(
-            {
-                key: RankingFields(key, room_of(visibility), row.content, None, None, 1.0, "active")
-                for key, row in rows.items()
-            }
-        )
-        if matches
-        else {}
+    wanted = sorted({*matches.first(CANDIDATES), *near})
+    read = chunk_index().read(wanted, visibility, vector, indexed_model()) if wanted else []
+    rows = {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in read}
+    room = room_of(visibility)
+    scores = matches.scored(
+        {key: RankingFields(key, room, row.content, None, None, 1.0, "active") for key, row in rows.items()}
     )
     candidates = _rank_candidates(rows, scores)
-    fused = fuse(
-        candidates,
-        mode="hybrid" if vector is not None else "keyword",
-        readable=question.readable,
-    )
+    fused = fuse(candidates, mode="hybrid" if vector is not None else "keyword", readable=question.readable)
     hits = [
         ChunkHit(c.key, fused[c.key] * rows[c.key].weight, c.keyword, c.vector)
         for c in candidates
@@ -77,40 +68,31 @@ def find_chunks(question: Question, visibility: Visibility, *, mode: str) -> lis
     return sorted(hits, key=lambda hit: (-round(hit.score, 9), hit.key))
 
 
-def _find_matches(match: Match, visibility: Visibility) -> KeywordMatches | None:
+def _find_matches(match: Match, visibility: Visibility) -> KeywordMatches:
     where, params = to_sql(chunk_rule(visibility), "a")
     [(count, total)] = fetch(_TEXTS.format(where=where), params)
     if not count:
-        return None
+        return NO_MATCHES
     texts = VisibleTexts(int(count), max(float(total or 0) / count, 1.0), 1.0)
     if count > POSTING_BUDGET:
         place = ("chunks", str(connection.settings_dict["NAME"]), room_of(visibility))
-        match = within_budget(
-            match,
-            TERM_COUNTS.of(
-                place,
-                match.terms,
-                lambda terms: chunk_index().counts(terms, visibility, most=POSTING_BUDGET + 1),
-            ),
+        counted = TERM_COUNTS.of(
+            place,
+            match.terms,
+            lambda terms: chunk_index().counts(terms, visibility, most=POSTING_BUDGET + 1),
         )
+        match = within_budget(match, counted)
     found: dict[str, Postings] = {}
     for term, columns in zip(match.terms, chunk_index().postings(match.terms, visibility), strict=True):
         keys, words = parse_numbers(*columns)
         if len(keys):
             found[term] = Postings(keys, np.ones(len(keys)), words)
     if not found:
-        return None
+        return NO_MATCHES
     counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
     return KeywordMatches(
         tuple(found), counts, Postings(*map(np.concatenate, zip(*found.values(), strict=True))), texts
     )
-
-
-def _read_chunks(keys: Iterable[int], visibility: Visibility, vector: Any) -> dict[int, FoundChunk]:
-    """The live chunks with these keys that are visible, and their true cosine."""
-    wanted = sorted(keys)
-    rows = chunk_index().read(wanted, visibility, vector, indexed_model()) if wanted else []
-    return {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in rows}
 
 
 def _rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:

@@ -200,8 +200,10 @@ class ExportIntake:
             self.faults.append(LineFault(self.last_line, "the file is incomplete: export it again"))
         self.added += Counter({LOG.name: self.chain.added})
         self.unchanged += Counter({LOG.name: self.chain.unchanged})
-        with transaction.atomic():
-            self._log_import()
+        if +self.added:
+            payload = {"added": dict(+self.added), "heads": self.chain.heads_by_origin()}
+            with transaction.atomic():
+                audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
         loose = self._link_successors()
         # A dry run holds the write lock until its end, so it skips work that is rolled back unseen.
         for thread in [] if self.dry_run else sorted(self.threads):
@@ -216,12 +218,6 @@ class ExportIntake:
             purged_payloads=self.chain.purged,
             missing_keys=missing_keys(),
         )
-
-    def _log_import(self) -> None:
-        """Log the numbers of added rows, with the heads of the imported chains."""
-        if +self.added:
-            payload = {"added": dict(+self.added), "heads": self.chain.heads_by_origin()}
-            audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
 
     def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:
         lines, faults = list[RawLine](), list[LineFault]()
