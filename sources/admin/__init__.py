@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, join_list
+from access.admin.columns import column, field_column, in_words, join_list
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
@@ -146,10 +146,7 @@ class UploadAdmin(LociAdmin):
     def _memories(self) -> str:
         return reverse(f"{self.admin_site.name}:memories_memory_changelist")
 
-    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
-    def standing(self, upload: Upload) -> str:
-        """The upload's state."""
-        return upload.state
+    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
 
     @column(gettext_lazy("counts"), empty="—")
     def counted(self, upload: Upload) -> str | None:

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import CURATE, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, join_list
+from access.admin.columns import column, field_column, join_list
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
@@ -179,10 +179,7 @@ class ArtifactAdmin(LociAdmin):
     def _place(self) -> dict[str, str]:
         return {"list_name": gettext("Files"), "list_url": self.url("changelist")}
 
-    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
-    def standing(self, row: Artifact) -> str:
-        """The state of the file."""
-        return row.state
+    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
 
     @column(gettext_lazy("proves"), empty="—")
     def proved(self, row: Artifact) -> int | None:
