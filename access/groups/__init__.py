@@ -158,7 +158,6 @@ def find_group_to_write(actor: Actor, slug: str | None) -> Group | None:
         if Group.objects.filter(slug=wanted).exists():
             # Created by another caller just now; refused again if the actor may not write there.
             return find_group(actor, slug, right=WRITE)
-        check_slug(wanted)
         return None
 
 

@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
@@ -95,19 +94,11 @@ class RunAdmin(LociAdmin):
     ordering = ("-key",)
     empty_hint = gettext_lazy("Maintenance has not run yet. Each run is listed here with what it changed.")
     change_list_template = "admin/maintenance/run/list.html"
+    own_pages = {"begin": ("begin/", "begin"), "undo": ("<str:object_id>/undo/", "undo")}
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """Runs that the actor may see."""
         return rows if actor.all_groups else rows.filter(group__in=actor.roles)
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the pages that start and undo a run."""
-        view = self.admin_site.admin_view
-        own = [
-            path("begin/", view(self.begin), name="maintenance_run_begin"),
-            path("<str:object_id>/undo/", view(self.undo), name="maintenance_run_undo"),
-        ]
-        return own + list(super().get_urls())
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """List the runs, with a link to a new one for users who may start one."""

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from access.actor import Actor
@@ -54,6 +54,11 @@ class ScheduleAdmin(LociAdmin):
 
     list_name = gettext_lazy("Schedule")
     named_by = "name"
+    own_pages = {
+        "backups": ("backups/", "show_backups"),
+        "doctor": ("doctor/", "show_doctor"),
+        "job": ("<str:name>/<str:action>-job/", "change_job"),
+    }
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """No rows: the page shows jobs, not their locks."""
@@ -63,16 +68,6 @@ class ScheduleAdmin(LociAdmin):
         """True for admins of all groups."""
         actor = actor_of(request)
         return actor.is_admin_of_all
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the buttons' addresses, and the pages of backups and the doctor."""
-        view = self.admin_site.admin_view
-        own = [
-            path("backups/", view(self.show_backups), name="maintenance_joblock_backups"),
-            path("doctor/", view(self.show_doctor), name="maintenance_joblock_doctor"),
-            path("<str:name>/<str:action>-job/", view(self.change_job), name="maintenance_joblock_job"),
-        ]
-        return own + list(super().get_urls())
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """List all jobs with their buttons."""

@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import CURATE, WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, join_list
+from access.admin.columns import column, field_column, join_list
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
 from sources.admin.forms import FileAdmin, writable_groups
@@ -158,6 +158,11 @@ class ArtifactAdmin(FileAdmin):
     def standing(self, row: Artifact) -> str:
         """The state of the file."""
         return row.state
+
+    def _place(self) -> dict[str, str]:
+        return {"list_name": gettext("Files"), "list_url": self.url("changelist")}
+
+    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
 
     @column(gettext_lazy("proves"), empty="—")
     def proved(self, row: Artifact) -> int | None:

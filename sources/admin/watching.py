@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from access.actor import Actor
@@ -51,6 +50,7 @@ class WatchedFolderAdmin(LociAdmin):
     """The watched folders, for admins of all groups: their paths are the machine's."""
 
     list_name = gettext_lazy("Watched folders")
+    own_pages = {"action": ("<str:id>/<str:action>-folder/", "change_folder")}
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """No rows: the page shows folders with buttons, not rows with pages."""
@@ -60,12 +60,6 @@ class WatchedFolderAdmin(LociAdmin):
         """True for admins of all groups."""
         actor = actor_of(request)
         return actor.is_admin_of_all
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the buttons' addresses."""
-        view = self.admin_site.admin_view(self.change_folder)
-        own = path("<str:id>/<str:action>-folder/", view, name="sources_watchedfolder_action")
-        return [own, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """All folders with their buttons and the problems of their files."""
