@@ -30,7 +30,8 @@ APART = {
 }
 WITHDRAWN = "tests/memories/store/test_withdrawn_lists.py"
 VERBS, OUTCOMES = ("reject", "retract", "purge"), ("live", "queued", "refused")
-# Files whose tests report numbers, by the proof.
+_LOAD = "tests/loci_site/server/test_hostile_load.py::test_recalls_go_on_while"
+# Tests that report numbers, by the proof.
 REPORTED = {
     "duplicates": ("tests/memories/store/test_near_pairs.py",),
     "encryption": ("tests/loci_site/server/test_stolen_disk.py",),
@@ -38,6 +39,8 @@ REPORTED = {
     "hostile": ("tests/loci_site/server/test_hostile_load.py", "tests/loci_site/server/test_hostile_disk.py"),
     "hostile-reads": ("tests/loci_site/server/test_hostile_reads.py",),
     "celery": ("tests/loci_site/server/whole_celery.py",),
+    "hostile": (f"{_LOAD}_others_store_texts_of_marks", "tests/loci_site/server/test_hostile_disk.py"),
+    "hostile-reads": (f"{_LOAD}_another_person_asks_for_hostile_texts",),
     "poison": ("tests/memories/recall/test_poison.py",),
 }
 CHANGES = "tests/memories/test_changes.py"
