@@ -554,16 +554,13 @@ class _ReadTimes:
     is_alone: bool = False
 
 
-_NO_TIMES = _ReadTimes()
-
-
 def read_times(text: str, *, today: date | None = None, order: str | None = None) -> _ReadTimes:
     """The times that a text names, written out or told from `today`, in the order in which they are named.
 
     `today` is the asker's, by default the present one in the current time zone; `order` is the setting retrieval.date_order.
     """
     if _MAY_NAME.search(text) is None:
-        return _NO_TIMES
+        return _ReadTimes()
     today = today or timezone.localdate()
     phrases = Phrases(text)
     mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
@@ -571,7 +568,7 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
     mark_relative(phrases, today=today)
     mark_bounds(phrases, today=today)
     if not (found := phrases.found()):
-        return _NO_TIMES
+        return _ReadTimes()
     words = {word.lower() for word in _WORDS.findall(phrases.rest())}
     return _ReadTimes(
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
