@@ -19,7 +19,7 @@ from bench.evaluate.run import RUN_DEPTH, Progress
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall.dates.stored import NOTHING_OF_THAT_TIME
+from memories.recall.dates import NOTHING_OF_THAT_TIME
 from memories.recall.pipeline import CandidateSet, current_tuning, gather, score_candidates
 from memories.recall.question import Question, subject_of, understand
 from memories.recall.relations import NO_RELATIONS

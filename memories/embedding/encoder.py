@@ -184,8 +184,6 @@ class Encoder:
         threads: int = 0,
         query_cache: int = 4096,
     ) -> None:
-        self.max_tokens = MAX_TOKENS
-        self.model_id = MODEL_ID
         cores = threads or cores_to_embed()
         self._tokenizer = tokenizer
         self._session = session
@@ -207,9 +205,7 @@ class Encoder:
             other = copy(self)
             other.max_tokens, other.model_id = max_tokens, model_id_of(max_tokens)
             other._query_vectors = QueryVectorCache(
-                other._encode_one,
-                pool=self._query_workers,
-                size=self._query_cache_size,
+                other._encode_one, pool=self._query_workers, size=self._query_cache_size
             )
             return self._by_window.setdefault(max_tokens, other)
         return self._by_window[max_tokens]

@@ -34,10 +34,9 @@ from memories.recall.answer import (
     to_items,
 )
 from memories.recall.budget import Fitting, Frame, counting_encoder
-from memories.recall.choosing import fit_hits, read_visible
+from memories.recall.choosing import fit_hits
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
-    Question,
     RecallRequest,
     check_narrowing,
     choose_encoder,
@@ -49,7 +48,7 @@ from memories.store.pieces import available_encoder, one_index_state, read_index
 from memories.store.withdrawn.left_out import find_left_out
 from storage.postgresql.replica import database_of, leave_alone, reading_from
 
-__all__ = ["Item", "RecallRequest", "RecallResult", "rank", "recall"]
+__all__ = ["Item", "RecallRequest", "RecallResult", "recall"]
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
 MAX_QUERY_CHARS = 4000
@@ -138,16 +137,6 @@ def _answer_query(
     if not request.is_trial:
         _count_recall(actor, group, request.query, answer)
     return answer
-
-
-def rank(
-    question: Question, visibility: Visibility, *, mode: str, trace: Trace
-) -> list[tuple[Memory, float]]:
-    """The memories inside the Visibility that may answer the question, best first, with their scores."""
-    ranked = find_ranking(question, visibility, mode=mode, trace=trace).scores
-    rows = read_visible([key for key, _ in ranked], visibility, trace)
-    hidden = find_left_out(rows.values(), visibility)
-    return [(rows[key], score) for key, score in ranked if key in rows and key not in hidden]
 
 
 def _recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:

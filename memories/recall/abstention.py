@@ -15,7 +15,7 @@ from memories.language.cleaning import without_marks
 from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root, word_starts
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Memory
-from memories.recall.dates.stored import is_past, is_true_at, mentions_any_of
+from memories.recall.dates import is_past, is_true_at, mentions_any_of
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.scoring import SPEAKERS, Candidate, Trace, elsewhere_adjustment, is_dated, speaker_of

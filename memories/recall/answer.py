@@ -68,9 +68,6 @@ class Around:
     tokens: int = 0
 
 
-_NOTHING_AROUND: Final = Around()
-
-
 @dataclass(frozen=True)
 class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
@@ -262,7 +259,7 @@ def fit_items(
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
-    around = _NOTHING_AROUND
+    around = Around()
     if wants_turns and not (shown.collects or fitted.is_tight):
         around = _find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
     scores = dict(chosen.ranking.scores)
@@ -338,7 +335,7 @@ def _find_around(
         and candidate.is_turn
     ]
     if not hits or fitting.token_budget < _MIN_ROOM:
-        return _NOTHING_AROUND
+        return Around()
     equals = (memory.key for same in notes.alike.values() for memory in same)
     known = {*(portion.memory.key for portion in portions), *equals}
     is_seen = sees(visibility)
@@ -363,7 +360,7 @@ def _fill_room(
     ]
 
     def spent() -> int:
-        return count_tokens("".join(f"{turn.line}\n" for _, turn in turns), fitting.encoder) if turns else 0
+        return count_tokens("".join(f"{turn.line}\n" for _, turn in turns), fitting.encoder)
 
     while (tokens := spent()) > fitting.token_budget:
         turns = turns[: min(len(turns) - 1, len(turns) * fitting.token_budget // tokens)]

@@ -18,9 +18,8 @@ from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
 from memories.models.link import REVIEWED_KINDS
 from memories.queries.by_key import read_memories
-from memories.recall.dates import READ_CHARS
-from memories.recall.dates.stored import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
-from memories.recall.dates.written import MONTH_NUMBER, WEEKDAYS
+from memories.recall.dates import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
+from memories.recall.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.scoring import (

@@ -12,9 +12,8 @@ from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
-from memories.recall.dates import asks_when, read_times
 from memories.recall.dates.spans import NamedTime
-from memories.recall.dates.written import MONTH_NUMBER
+from memories.recall.dates.written import MONTH_NUMBER, asks_when, read_times
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
 from memories.search.rows import Vector
 from memories.store.pieces import encoder_for_index

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from access.limits.deadline import check_time
 from access.visibility import Visibility
 from memories.language.word_forms import root
-from memories.recall.dates import mentions_time
+from memories.recall.dates import is_told
 from memories.recall.dates.spans import NamedTime, local_day
-from memories.recall.dates.stored import is_told
+from memories.recall.dates.written import mentions_time
 from memories.recall.question import Question, Speakers
 from memories.recall.weights import (
     BESIDE_BEST,

@@ -1,112 +1,126 @@
-"""The times that a text names, questions that ask when, and texts that mention a time."""
+"""Memories of the time that a question names, and whether there is anything of that time at all."""
 
-import re
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import NamedTuple
 
-from django.conf import settings
 from django.utils import timezone
 
-from memories.language.word_tables import parse_words, read_sections
-from memories.recall.dates.spans import NamedTime
-from memories.recall.dates.written import (
-    MONTHS,
-    WEEKDAYS,
-    Phrases,
-    mark_beside,
-    mark_bounds,
-    mark_relative,
-    mark_written,
-)
+from access.visibility import Visibility
+from memories.models import Memory
+from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
+from memories.recall.dates.written import MONTHS, READ_CHARS, read_times
+from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
+from memories.search.base import search_index
+from memories.search.query_terms import match_for
+from memories.types import Type
 
-_ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:date|time|day|month|year)\b", re.I)
-_EVERY_WORD = re.compile(r"\w+")
-# A set, looked up word by word: one pattern of all of them takes three times as long, over hundreds of texts.
-_TIME_WORDS = frozenset(
-    ["yesterday", "today", "tonight", "tomorrow", "last", "next", "ago", "recently", "since", "weekend", *MONTHS, *WEEKDAYS]
-)  # fmt: skip
-_DIGIT = re.compile(r"\d")
-_SPAN_OR_YEAR = re.compile(r"\b(?:this (?:week|month|year|morning)|\d{4})\b")
-READ_CHARS = 4_000  # of a stored text, searched for a time: every candidate is
-MAX_CACHED_TEXTS = 50_000  # about 5 MB
-_MENTIONS: dict[int, bool] = {}  # by Python's 64-bit hash of the text, valid in this process
+_DAYS_OF_A_MONTH = 31
+_MAX_PHRASES = 30  # three days
 
 
-def asks_when(question: str) -> bool:
-    """Whether a question asks for a time."""
-    return _ASKS_WHEN.search(question) is not None
+class OfThatTime(NamedTuple):
+    """Keys of memories of the time, newest first: `events`, and all with the facts that were only stored then."""
+
+    events: tuple[int, ...] = ()
+    all: tuple[int, ...] = ()
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """What a question for the time alone lists: its events, or if there are none what was stored then."""
+        return (self.events or self.all)[:MAX_LISTED]
 
 
-def mentions_time(text: str) -> bool:
-    """Whether a text mentions a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`.
-
-    A question that asks when checks each of its candidates, and many are the next question's too, so results are cached.
-    The cache holds hashes only: a purged text must not stay in it.
-    """
-    text = text[:READ_CHARS]
-    text_hash = hash(text)
-    known = _MENTIONS.get(text_hash)
-    if known is None:
-        if len(_MENTIONS) >= MAX_CACHED_TEXTS:
-            _MENTIONS.clear()
-        known = _MENTIONS[text_hash] = search_time(text)
-    return known
+NOTHING_OF_THAT_TIME = OfThatTime()
 
 
-def search_time(text: str) -> bool:
-    """mentions_time() without its cache."""
-    lowered = text.lower()
-    if not _TIME_WORDS.isdisjoint(_EVERY_WORD.findall(lowered)):
-        return True
-    if "this " not in lowered and _DIGIT.search(lowered) is None:  # a quarter of the pattern's time
+def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTime:
+    """The newest visible memories of these times, then those of another moment whose text names one of the days."""
+    today = timezone.localdate(visibility.now)
+    periods = [moments_of(span) for time in times for span in time.spans(today)]
+    rows = [
+        row
+        for row in search_index().dated(periods, visibility, limit=DATED_CANDIDATES)
+        if any(time.covers(local_day(row.moment)) for time in times)
+    ]
+    events, every = tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows)
+    told = tuple(key for key in _find_told(times, visibility) if key not in every)
+    return OfThatTime((*events, *told), (*every, *told))
+
+
+def _find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
+    """Keys of visible memories whose text names one of the days, whatever their own moment is."""
+    today = timezone.localdate(visibility.now)
+    phrases = [phrase for time in times if time.is_day for phrase in written_forms(time.latest(today).first)]
+    match = match_for(" ".join(f'"{phrase}"' for phrase in phrases[:_MAX_PHRASES]))
+    if match is None:
+        return []
+    keys = [hit.key for hit in search_index().keyword(match, visibility, limit=MAX_LISTED)]
+    rows = search_index().find(None, None, visibility, limit=MAX_LISTED, also=keys).rows
+    return [key for key in keys if key in rows and is_told(rows[key].content, rows[key].moment, times)]
+
+
+def is_told(text: str, moment: datetime | None, times: Sequence[NamedTime]) -> bool:
+    """Whether a text of this moment names one of these days."""
+    day = local_day(moment) if moment else timezone.localdate()
+    named = (time.latest(day).first for time in read_times(text[:READ_CHARS], today=day).times if time.is_day)
+    return any(time.covers(one) for one in named if one is not None for time in times)
+
+
+def written_forms(day: date | None) -> list[str]:
+    """A day as texts write it, but for its year; words alone, as the keyword index has them."""
+    if day is None:
+        return []
+    month, ordinal = MONTHS[day.month - 1], f"{day.day}{_ordinal_ending(day.day)}"
+    names = dict.fromkeys((month, month[:3]))
+    return [
+        f"{day.year} {day:%m} {day:%d}",
+        f"{day:%d} {day:%m} {day.year}",
+        *(f"{number} {name}" for name in names for number in (day.day, ordinal)),
+        *(f"{name} {number}" for name in names for number in (day.day, ordinal)),
+        f"{ordinal} of {month}",
+    ]
+
+
+def _ordinal_ending(number: int) -> str:
+    return "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def is_past(time: NamedTime, today: date) -> bool:
+    """Whether a time is a few certain days before today, one or up to MAX_EMPTY_DAYS of a year that is named."""
+    span = time.latest(today)
+    if span.first is None or span.last is None or span.last >= today:
         return False
-    return _SPAN_OR_YEAR.search(lowered) is not None
+    return time.is_day or (not time.is_open and (span.last - span.first).days < MAX_EMPTY_DAYS)
 
 
-# Without one of these no text names a time: most questions end here.
-_MAY_NAME = re.compile(
-    r"\d{4}|\d/\d|\bQ[1-4]\b|\b(?:kw|cw|week) ?\d|yesterday|today|tonight|tomorrow|\bago\b"
-    r"|\b(?:last|past|previous|this|current|next) \w"
-    r"|\bon (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:since|before|after|until|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\bim m",
-    re.I,
-)
-_WORDS = re.compile(r"[^\W_]+(?:['’]\w+)?")
-# Words of a question that asks for a time and nothing more.
-_EMPTY_WORDS = parse_words(read_sections("question_words")["beside a time"])
-_YEAR_ALONE = re.compile(r"^\W*\d{4}\W*$")
+def mentions_any_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
+    """Whether a memory of another day names one of the times, or the month or week around it; a year is too long.
 
-
-@dataclass(frozen=True)
-class _ReadTimes:
-    """The times that a text names, the words that name them, and whether it asks for nothing else."""
-
-    times: tuple[NamedTime, ...] = ()
-    words: str = ""
-    is_alone: bool = False
-
-
-_NO_TIMES = _ReadTimes()
-
-
-def read_times(text: str, *, today: date | None = None, order: str | None = None) -> _ReadTimes:
-    """The times that a text names, written out or told from `today`, in the order in which they are named.
-
-    `today` is the asker's, by default the present one in the current time zone; `order` is the setting retrieval.date_order.
+    What it tells from its own day is read from there: "yesterday" is the day before.
     """
-    if _MAY_NAME.search(text) is None:
-        return _NO_TIMES
-    today = today or timezone.localdate()
-    phrases = Phrases(text)
-    mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
-    mark_beside(phrases, today=today)
-    mark_relative(phrases, today=today)
-    mark_bounds(phrases, today=today)
-    if not (found := phrases.found()):
-        return _NO_TIMES
-    words = {word.lower() for word in _WORDS.findall(phrases.rest())}
-    return _ReadTimes(
-        tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
-        phrases.restore(" ".join(found)),
-        words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,
+    told = read_times(memory.content[:READ_CHARS], today=local_day(memory.moment)).times
+    named = [span for time in told if not time.is_open for span in time.spans(today) if is_short(span)]
+    return any(overlap(span, asked) for span in named for time in times for asked in time.spans(today))
+
+
+def is_short(span: DaySpan) -> bool:
+    """Whether a span has at most the days of a month."""
+    return (
+        span.first is not None and span.last is not None and (span.last - span.first).days < _DAYS_OF_A_MONTH
     )
+
+
+def is_true_at(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
+    """Whether a memory is a fact that was true at one of the times."""
+    if memory.type == Type.EPISODIC or memory.valid_from is None:
+        return False
+    since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
+    return any(_is_true_then(since, until, time, today) for time in times)
+
+
+def _is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:
+    """Whether what is true from `since` to before `until` was true in the latest days that the time means."""
+    span = time.latest(today)
+    has_begun = span.last is None or since <= span.last
+    return has_begun and (until is None or span.first is None or span.first < until)

@@ -38,28 +38,24 @@ _NEXT = f"{_ROWS} AND p.key > %s ORDER BY p.key LIMIT %s"
 _NAMED = f"{_ROWS} AND p.key IN (SELECT value FROM json_each(%s))"  # noqa: S608 - constants alone
 _STATE = """
 SELECT (SELECT value FROM index_state WHERE name = 'model'),
-    (SELECT MIN(seq) FROM index_change), (SELECT MAX(seq) FROM index_change), (SELECT MAX(key) FROM memory_log)
+    (SELECT MIN(seq) FROM index_change), (SELECT MAX(seq) FROM index_change)
 """
 _CHANGED = "SELECT DISTINCT piece FROM index_change WHERE seq > %s AND seq <= %s"
 _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s))"
 
 
 class _IndexProgress(NamedTuple):
-    """Progress of the index: its model, and the first and last change still in the list.
-
-    `log` is the last row of the audit log, which also records texts that wait for their vector; the list does not.
-    """
+    """Progress of the index: its model, and the first and last change still in the list."""
 
     model: str
     first: int
     last: int
-    log: int = 0
 
 
 def read_progress() -> _IndexProgress:
-    """The model, both ends of the list of changes and the audit log's last row."""
-    [(model, first, last, log)] = fetch(_STATE, [])
-    return _IndexProgress(model or "", first or 0, last or 0, log or 0)
+    """The model, and both ends of the list of changes."""
+    [(model, first, last)] = fetch(_STATE, [])
+    return _IndexProgress(model or "", first or 0, last or 0)
 
 
 def read_all(model: str) -> Iterator[list[PieceRow]]:

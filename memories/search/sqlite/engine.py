@@ -387,10 +387,9 @@ class SqliteEngine(SearchIndex):
         with transaction.atomic(), connection.cursor() as cursor:
             super().rebuild()
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
-            # Every process reads the vectors and counts the words again.
+            # Every process reads the vectors again.
             cursor.execute(
                 "INSERT INTO index_change (piece, op) SELECT key, '~' FROM memories_piece WHERE embedding IS NOT NULL"
-                " UNION ALL SELECT 0, '~'"
             )
 
     def stop_writers(self) -> None:

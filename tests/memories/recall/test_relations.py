@@ -21,13 +21,15 @@ from memories.lifecycle.retract import retract
 from memories.lifecycle.verbs import forget
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import Item, RecallRequest, rank, recall
-from memories.recall.pipeline import current_tuning, gather, score_candidates
+from memories.recall import Item, RecallRequest, recall
+from memories.recall.choosing import read_visible
+from memories.recall.pipeline import current_tuning, find_ranking, gather, score_candidates
 from memories.recall.question import understand
 from memories.recall.relations import find_related
 from memories.recall.scoring import Trace
 from memories.search.in_memory import sync as following
 from memories.store import add_alias
+from memories.store.withdrawn.left_out import find_left_out
 from relations.models import EntityAlias, Relation
 from tests.memories.builders import kept
 from tests.people import person, the_group, the_owner
@@ -72,8 +74,10 @@ def given(
 def texts(actor: Actor, question: str, *, group: str = "ledger") -> list[str]:
     """All candidates, best first, by words and relations alone."""
     seen = recallable_by(actor, Group.objects.get(slug=group))
-    ranked = rank(understand(question, encoder=None), seen, mode="hybrid", trace=Trace())
-    return [memory.content for memory, _ in ranked]
+    ranked = find_ranking(understand(question, encoder=None), seen, mode="hybrid", trace=Trace()).scores
+    rows = read_visible([key for key, _ in ranked], seen, Trace())
+    hidden = find_left_out(rows.values(), seen)
+    return [rows[key].content for key, _ in ranked if key in rows and key not in hidden]
 
 
 # --- the probe: what the step brings ----------------------------------------------------------------------------------

@@ -31,8 +31,7 @@ END;
 DROP TRIGGER IF EXISTS memories_fts_update;
 
 -- name: memories_fts_update
--- Saving a row without touching its text must cost nothing here. What is searched for changes without a piece: the list of
--- changes says so by the piece 0, and what searches remembered of before is forgotten.
+-- Saving a row without touching its text must cost nothing here.
 CREATE TRIGGER IF NOT EXISTS memories_fts_update AFTER UPDATE OF content, context, filter, forms ON memories_memory
 WHEN old.content IS NOT new.content OR old.context IS NOT new.context OR old.filter IS NOT new.filter
   OR old.forms IS NOT new.forms
@@ -41,5 +40,4 @@ BEGIN
     VALUES ('delete', old.key, old.content, old.context, old.filter, old.forms);
     INSERT INTO memories_fts (rowid, content, context, filter, forms)
     VALUES (new.key, new.content, new.context, new.filter, new.forms);
-    INSERT INTO index_change (piece, op) VALUES (0, '~');
 END;

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memories.recall import dates as dates_module
-from memories.recall.dates import asks_when, mentions_time, read_times
+from memories.recall.dates import written as dates_module
 from memories.recall.dates.spans import NamedDate
+from memories.recall.dates.written import asks_when, mentions_time, read_times
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.recall.dates import read_times
 from memories.recall.dates.spans import DaySpan, NamedDate, NamedTime
+from memories.recall.dates.written import read_times
 from tests.memories.recall.dates.questions import (
     BOUNDS,
     NOW,

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.embedding import Encoder
 from memories.recall import RecallRequest, recall
-from memories.recall.dates.stored import written_forms
+from memories.recall.dates import written_forms
 from tests.memories.builders import kept
 from tests.people import person
 
