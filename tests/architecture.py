@@ -28,7 +28,7 @@ SQLITE_PLACE = "storage/sqlite/"
 MAX_FUNCTION_LINES = 60
 # Parts of a package that Django or data make: no reader looks for a domain idea there.
 NOT_ENTRIES = frozenset({"__init__", "__main__", "apps", "admin", "management", "migrations", "static"})
-INSIDES = {"memories.store": frozenset({"decide", "existing", "prepare", "write"})}
+INSIDES = {"memories.store": frozenset({"decide", "existing", "prepare", "rows", "write"})}
 # Names that Django asks for in several places.
 FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config", "DatabaseWrapper"})
 

@@ -36,8 +36,6 @@ REPORTED = {
     "duplicates": ("tests/memories/store/test_near_pairs.py",),
     "encryption": ("tests/loci_site/server/test_stolen_disk.py",),
     "extension": ("tests/browser/whole_extension.py",),
-    "hostile": ("tests/loci_site/server/test_hostile_load.py", "tests/loci_site/server/test_hostile_disk.py"),
-    "hostile-reads": ("tests/loci_site/server/test_hostile_reads.py",),
     "celery": ("tests/loci_site/server/whole_celery.py",),
     "hostile": (f"{_LOAD}_others_store_texts_of_marks", "tests/loci_site/server/test_hostile_disk.py"),
     "hostile-reads": (f"{_LOAD}_another_person_asks_for_hostile_texts",),

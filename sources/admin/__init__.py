@@ -12,8 +12,6 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, join_list
-from access.admin.form_errors import show_error
-from access.admin.page import LociAdmin
 from access.errors import LociError
 from sources.admin import artifacts, watching  # noqa: F401 - register their pages
 from sources.admin.forms import FileAdmin, UploadForm
@@ -123,18 +121,6 @@ class UploadAdmin(FileAdmin):
             "add_url": self.url("add"),
             "memories_url": reverse(f"{self.admin_site.name}:memories_memory_changelist"),
         }
-
-    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
-    def standing(self, upload: Upload) -> str:
-        """The upload's state."""
-        return upload.state
-
-    def _place(self) -> dict[str, str]:
-        """The page heading's list name and address."""
-        return {"list_name": gettext("Imports"), "list_url": self.url("changelist")}
-
-    def _memories(self) -> str:
-        return reverse(f"{self.admin_site.name}:memories_memory_changelist")
 
     standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
 

@@ -154,14 +154,6 @@ class ArtifactAdmin(FileAdmin):
             messages.success(request, done.format(locator=chunk.locator))
         return HttpResponseRedirect(self.url("change", row.id))
 
-    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
-    def standing(self, row: Artifact) -> str:
-        """The state of the file."""
-        return row.state
-
-    def _place(self) -> dict[str, str]:
-        return {"list_name": gettext("Files"), "list_url": self.url("changelist")}
-
     standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
 
     @column(gettext_lazy("proves"), empty="—")

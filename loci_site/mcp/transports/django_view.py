@@ -184,8 +184,6 @@ async def run_exchange(
 async def _silence() -> Message:
     never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
     return await never
-    silence: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-    return await silence
 
 
 def receiver(body: bytes, then: Receive = _silence) -> Receive:
