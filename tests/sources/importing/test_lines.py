@@ -21,7 +21,7 @@ from memories.models import Memory
 from memories.store import bulk as batch
 from memories.store import store
 from sources.importing.formats.texts import TEXTS
-from sources.importing.importer import LineRules, source_name
+from sources.importing.importer import LineRules, PlaceRule, source_name
 from sources.importing.lines import LineFault, StrictStop, open_file
 from sources.importing.reports import LinesReport
 from tests.people import agent, person
@@ -98,6 +98,20 @@ def test_rules_decide_group_type_and_scope(tmp_path: Path) -> None:
         "global",
         "x",
     )
+
+
+def test_what_is_older_is_left_out_and_the_map_chooses_by_the_group_of_a_line(tmp_path: Path) -> None:
+    file = written(
+        tmp_path / "a.jsonl",
+        line(1, "Old.", timestamp="2020-01-01"),
+        line(2, "New.", timestamp="2024-05-01"),
+        line(3, "Undated."),
+    )
+    since, places = datetime(2022, 1, 1, tzinfo=UTC), (PlaceRule("ta*", "ledger"),)
+    report = TEXTS.run(operator(), file, LineRules("chat", since=since, places=places))
+    assert report.skipped == {"older than 2022-01-01": 1}
+    stored = Memory.objects.order_by("key").values_list("content", "group__slug")
+    assert list(stored) == [("New.", "ledger"), ("Undated.", "ledger")]
 
 
 def test_bad_lines_are_told_by_number_and_the_others_are_stored(tmp_path: Path) -> None:
