@@ -60,7 +60,7 @@ class Actor:
 
     `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
     and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
-    `checkout` is None if nobody knows which repository the caller works in. `origin` is that of the browser extension whose token this is.
+    `checkout` is None if it is not known which repository the caller works in. `origin` is that of the browser extension whose token this is.
     `is_prompt`: the texts that it stores are what a person typed to an agent; only the prompt hook says so.
     `held_back` says why everything that the actor stores waits for a person, whatever a group's policy; empty if it does not.
     """
@@ -98,7 +98,7 @@ class Actor:
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
     def decides(self, group_key: int) -> bool:
-        """Whether the actor is a person who may curate the group: what it writes there waits for nobody else."""
+        """Whether the actor is a person who may curate the group: what it writes there waits for no one else."""
         return self.is_person and self.may(CURATE, group_key)
 
     @property

@@ -26,7 +26,7 @@ class Door(StrEnum):
 
     @property
     def is_typed(self) -> bool:
-        """True if a person wrote the text here and now: to such a text, its author is no stranger."""
+        """True if a person wrote the text here and now: to such a text, its author is not a stranger."""
         return self in (Door.PERSON, Door.PROMPT)
 
 

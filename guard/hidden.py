@@ -129,7 +129,7 @@ def _join(reading: Reading, text: str, start: int, end: int) -> None:
 
 
 def unbase64(run: str, encoding: str) -> str:
-    """The text that Base64 without its end encodes; empty if it is no Base64, or not in this encoding."""
+    """The text that Base64 without its end encodes; empty if it is not Base64, or not in this encoding."""
     try:
         return base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode(encoding)
     except (binascii.Error, UnicodeDecodeError):
@@ -327,7 +327,7 @@ def _decode_hidden(run: str) -> str:
         elif _in(code, _MORE_SELECTORS):
             letters.append(chr((code - _MORE_SELECTORS[0] + 16) & 0xFF))
         elif _in(code, _INVISIBLE_PLANE):
-            letters.append("·")  # nobody agreed on what it stands for
+            letters.append("·")  # there is no agreement on what it stands for
     return "".join(c if c.isprintable() else "·" for c in letters)
 
 
@@ -365,6 +365,6 @@ def without_hidden(text: str) -> tuple[str, list[int] | None]:
 
 
 def _has_mixed_scripts(word: str) -> bool:
-    """True if a word has Latin letters beside Cyrillic or Greek ones, which look alike."""
+    """True if a word has Latin letters next to Cyrillic or Greek ones, which look alike."""
     scripts = {unicodedata.name(c, "").partition(" ")[0] for c in word if c.isalpha()}
     return "LATIN" in scripts and not scripts.isdisjoint({"CYRILLIC", "GREEK"})

@@ -102,7 +102,7 @@ OUTSIDE: Final = Signs("signals.toml", "outside.toml", kind="instruction-like")
 
 
 _MIN_LEET_WORDS: Final = 2  # one is a name: k8s, log4j, web3
-_MIN_PRINTABLE: Final = 0.9  # of what Base64 decodes to; less is no text
+_MIN_PRINTABLE: Final = 0.9  # of what Base64 decodes to; less is not text
 _MAX_PASSAGES: Final = 50
 # One pass that says whether there is anything to undress; most texts have nothing.
 _ANY = Pattern(

@@ -1,4 +1,4 @@
-"""Personal data that a checksum or a plan of numbers confirms. Names are no part of it: memories are about people."""
+"""Personal data that a checksum or a plan of numbers confirms. Names are not part of it: memories are about people."""
 
 import ipaddress
 import re

@@ -125,7 +125,7 @@ def _has_upper_and_lower(text: str, start: int, end: int) -> bool:
 
 
 def _has_letters(text: str, start: int, end: int) -> bool:
-    """True for a value that is no word: digits, or both cases, in a high mixture."""
+    """True for a value that is not a word: digits, or both cases, in a high mixture."""
     return _entropy(text[start:end]) >= 3.0 and classes(text[start:end]) >= 3
 
 
@@ -136,13 +136,13 @@ def _is_no_placeholder(text: str, start: int, end: int) -> bool:
 
 
 def _is_url_password(text: str, start: int, end: int) -> bool:
-    """True for a password in an address that is no placeholder."""
+    """True for a password in an address that is not a placeholder."""
     value = text[start:end]
     return _PLACEHOLDER.match(value) is None and not value.startswith(("//", "$", "{", "<", "%(", "["))
 
 
 def _is_header_value(text: str, start: int, end: int) -> bool:
-    """True for a credential in a header: it has a digit or both cases, and is no word."""
+    """True for a credential in a header: it has a digit or both cases, and is not a word."""
     value = text[start:end]
     is_random = any(c.isdigit() for c in value) or (
         len(value) >= 20 and classes(value) >= 2 and _entropy(value) > 3.5

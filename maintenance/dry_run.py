@@ -40,7 +40,7 @@ def run_on_copy(work: Callable[[], T]) -> T:
         copy, source = Path(folder) / "memory.db", cast("Any", connection)  # our own backend
         source.copy_to(copy)
         with copies().use(copy):
-            # In a context of its own: what it logs and changes is no part of the caller's work.
+            # In a context of its own: what it logs and changes is not part of the caller's work.
             return Context().run(work)
 
 
@@ -69,7 +69,7 @@ class DryRunCopies:
 
 @contextmanager
 def hold_copy(folder: Path) -> Iterator[None]:
-    """Keep a copy's folder locked during the block, so that nobody removes it."""
+    """Keep a copy's folder locked during the block, so that no process removes it."""
     draft = folder / f".{HELD}"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -81,7 +81,7 @@ def hold_copy(folder: Path) -> Iterator[None]:
 
 
 def remove_unused_copies(home: Path) -> int:
-    """Delete the copies that nobody uses; the number of remaining ones."""
+    """Delete the copies that are not in use; the number of remaining ones."""
     folders = list(home.glob(f"{PREFIX}*"))
     for folder in folders:
         if not is_in_use(folder):

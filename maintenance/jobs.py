@@ -37,7 +37,7 @@ class Job:
     """Work done periodically by whichever worker is free; `every` zero: only on request.
 
     `is_due` is a cheap check whether there is work. `held` is how long the lock outlives a dead process.
-    Not `is_counted`: part of the work, done for somebody; its success or failure does not affect the schedule.
+    Not `is_counted`: part of the work, done on request; its success or failure does not affect the schedule.
     """
 
     name: str
@@ -71,7 +71,7 @@ def run_job(job: Job) -> bool:
 def do_job(job: Job, *, actor: Actor, seen: JobLock | None = None) -> bool:
     """Do the job now unless it is paused or running elsewhere; whether it was done.
 
-    With `seen`, it is not done either if somebody started it since that row was read.
+    With `seen`, it is not done either if it was started since that row was read.
     """
     holder = holder_id()
     if not take_lock(job.name, holder=holder, at_most=job.held, seen=seen, is_counted=job.is_counted):

@@ -40,7 +40,7 @@ class State(TextChoices):
 
 
 class Trust(TextChoices):
-    """How far a memory is trusted. Doubt is no value of it: see memories.models.Doubt."""
+    """How far a memory is trusted. Doubt is not a value of it: see memories.models.Doubt."""
 
     CANDIDATE = "candidate", gettext_lazy("candidate: waits for review")
     ACTIVE = "active", gettext_lazy("active: in use")

@@ -46,7 +46,7 @@ class ChunkState(models.TextChoices):
 class Artifact(models.Model):
     """A file of a group read as evidence, named by the folder it was read from (`source`) and its path there.
 
-    Files and their chunks are no memories: no list, search, decay or statistic of memories knows them.
+    Files and their chunks are not memories: no list, search, decay or statistic of memories knows them.
     `digest` is a keyed hash of the file's bytes: the same one again means that nothing changed. `words` are those of the live
     chunks, for the keyword search. `findings` counts what the guard found, as kinds with numbers.
     """

@@ -40,7 +40,7 @@ def batches(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
 
 
 class ManyInsert(Generic[M]):
-    """The INSERT of many rows of a model inside a transaction; values are no expressions.
+    """The INSERT of many rows of a model inside a transaction; values are not expressions.
 
     Django's bulk_create() writes them outside of one and where they are few; rows and keys are the same either way.
     """
@@ -120,7 +120,7 @@ class ManyInsert(Generic[M]):
             return [key for (key,) in cursor.fetchall()] if returning else ()
 
     def _next_key(self) -> int:
-        """The key that SQLite assigns next, since nobody else writes meanwhile; 1 without an automatic key."""
+        """The key that SQLite assigns next, since there is no other writer meanwhile; 1 without an automatic key."""
         if self._key is None:
             return 1
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:

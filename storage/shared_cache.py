@@ -15,7 +15,7 @@ from django.conf import settings
 
 logger = logging.getLogger(__name__)
 ANSWER_S = 0.1  # waited for Redis, which is asked in the middle of a write
-AWAY_S = 5.0  # before a Redis that failed is asked again: nobody waits for it in between
+AWAY_S = 5.0  # before a Redis that failed is asked again: no request waits for it in between
 PREFIX = "loci:"
 # Moves a time on, from now or from what it was, whichever is later; kept until then. Lua would round a large number.
 _MOVE_ON = """

@@ -7,7 +7,7 @@ from access.tokens import actor_for_user
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """The Actor of the logged-in user, resolved once per request; without any right if nobody is logged in.
+    """The Actor of the logged-in user, resolved once per request; without any right if no person is logged in.
 
     `request.loci_via` names the interface; without it, it is the admin.
     """

@@ -34,7 +34,7 @@ class LockoutAdmin(LociAdmin):
     list_hint = gettext_lazy("Each lock ends by itself. Open one to lift it at once.")
     list_display = ("address", "what", "person", "count", "refused_until")
     own_pages = {"lift": ("<str:object_id>/lift/", "lift_view")}
-    empty_hint = gettext_lazy("Nobody is locked out.")
+    empty_hint = gettext_lazy("No one is locked out.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The locks in force, for superusers only."""

@@ -124,7 +124,7 @@ class InviteManyForm(forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": SAMPLE, "spellcheck": "false"}),
         help_text=gettext_lazy(
             "CSV with the columns person (name or e-mail), groups (GROUP=ROLE, separated by spaces) and"
-            " curate (yes or no). All are invited, or nobody."
+            " curate (yes or no). Either all are invited or none."
         ),
     )
 
@@ -136,7 +136,7 @@ class LeaveForm(forms.Form):
         User.objects.none(),
         label=gettext_lazy("Successor"),
         required=False,
-        empty_label=gettext_lazy("Nobody"),
+        empty_label=gettext_lazy("No one"),
         widget=UnfoldAdminSelectWidget(),
         help_text=gettext_lazy("Becomes admin of the groups that have no other admin."),
     )
@@ -261,7 +261,7 @@ FIELD_WORDS = {
     "is_active": (
         gettext_lazy("Active"),
         gettext_lazy(
-            "Without it nobody can log in as this person. Switching it off ends their sessions and revokes their tokens."
+            "Without it this person cannot log in. Switching it off ends their sessions and revokes their tokens."
         ),
     ),
     "is_staff": (
@@ -285,7 +285,7 @@ class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     has_view_permission = has_add_permission = has_change_permission = has_module_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody."""
+        """No one."""
         return False
 
 

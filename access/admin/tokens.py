@@ -71,7 +71,7 @@ CHANGES = {
         gettext_lazy("Suspend the token '{name}'?"),
         gettext_lazy("Suspend"),
         gettext_lazy("The token '{name}' is suspended."),
-        (gettext_lazy("every request with it is refused until somebody resumes it"), STAYS),
+        (gettext_lazy("every request with it is refused until a person resumes it"), STAYS),
         is_dangerous=True,
     ),
     "resume": TokenChange(

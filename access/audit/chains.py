@@ -1,6 +1,6 @@
 """The chains of the audit log: one for each group, one for the instance, and the chain of heads that links them all.
 
-Each row follows the previous one of its chain by a hash, and numbers count within one chain, so that nobody learns from
+Each row follows the previous one of its chain by a hash, and numbers count within one chain, so that no reader learns from
 the numbers of one group how much happens in another.
 """
 

@@ -39,7 +39,7 @@ class Operation(TextChoices):
     MEMBER = "member", gettext_lazy("member: a membership changed")
     TOKEN = "token", gettext_lazy("token: a token was created or revoked")
     PERSON = "person", gettext_lazy("person: a user was made or changed")
-    LOGIN = "login", gettext_lazy("login: somebody logged in, was locked out, or a lock-out was lifted")
+    LOGIN = "login", gettext_lazy("login: a person logged in or was locked out, or a lock-out was lifted")
     FILTER = "filter", gettext_lazy("filter: a person saved or deleted a filter of a list")
     NOTIFY = "notify", gettext_lazy("notify: notifications were chosen, or a webhook was set or tested")
     RUN = "run", gettext_lazy("run: maintenance ran or was undone")

@@ -160,7 +160,7 @@ def drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None
 
 
 def check_batch(batch: QuerySet[AuditEntry], chain: str, *, previous: str, first: int, last: int) -> None:
-    """Raise Conflict if the rows do not follow one another: dropping them would hide that somebody changed them."""
+    """Raise Conflict if the rows do not follow one another: dropping them would hide that they were changed."""
     number = first
     for entry in batch.order_by("seq").select_related("payload_row"):
         error = find_row_error(entry, previous, number)

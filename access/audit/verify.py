@@ -227,7 +227,7 @@ def find_mark_error(linked: Mapping[str, int]) -> tuple[int | None, str]:
 
 
 def find_kept_error(kept: str) -> str:
-    """What is wrong if row and hash that somebody kept ("heads.17:ab12…") are not this store's; empty if they are.
+    """What is wrong if a row and hash that were kept ("heads.17:ab12…") are not this store's; empty if they are.
 
     Raises:
         InvalidInput: it does not read so.
@@ -235,7 +235,7 @@ def find_kept_error(kept: str) -> str:
     name, _, hash_ = kept.strip().partition(":")
     if not _HASH.fullmatch(hash_) or "." not in name:
         raise InvalidInput(
-            f"'{kept[:60]}' is no row with its hash.",
+            f"'{kept[:60]}' is not a row with its hash.",
             hint="Pass what an earlier verify printed, such as heads.17:ab12… with 64 digits.",
             field="kept",
         )

@@ -33,9 +33,7 @@ from storage.dialect import hold_until_commit
 # What holds for everybody: its memories are global unless said otherwise, so each group is read together with it.
 EVERYONE = "everyone"
 # Said to an actor that could make the group if there were none.
-FOREIGN = (
-    "It is somebody else's: one of its admins can make you a member. Another name makes a group of your own."
-)
+FOREIGN = "This name belongs to a group you cannot access. Ask one of its admins, or choose another name."
 MAX_CHOICES_SHOWN = 12
 _MAX_CHARS = {"title": 200, "instructions": 20_000}
 _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
@@ -128,7 +126,7 @@ def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
 def tell_who_makes(actor: Actor, slug: str) -> str:
     """Who can make the group: the actor by its first store, or who else."""
     if actor.may(CREATE_GROUP) and actor.may(WRITE):
-        return "Your first store makes the group, unless it is somebody else's."
+        return "Your first store creates the group, unless the name belongs to a group you cannot access."
     return (
         f"You cannot make the group: an operator can (loci group create {slug}), and so can a token with the scope"
         " 'create-group' by its first store. If it is there already, one of its admins can make you a member."

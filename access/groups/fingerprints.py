@@ -18,7 +18,7 @@ _KEY: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def fingerprint(value: str) -> str:
-    """A few digits that are the same for the same value, and that nobody can compute without this home's key."""
+    """A few digits that are the same for the same value, and that cannot be computed without this home's key."""
     key = fingerprint_key(Path(settings.LOCI.home))
     return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[
         :FINGERPRINT_DIGITS

@@ -1,7 +1,7 @@
 """The gate: every text that enters passes admit() once, which finds what is sensitive and applies the rules of the group.
 
 A memory passes it with all its fields (memories/draft/__init__.py), a file with its chunks, every other text alone. Words
-beside a change (reasons, questions in the log, names of tokens) pass mask_words().
+next to a change (reasons, questions in the log, names of tokens) pass mask_words().
 """
 
 import re
@@ -41,13 +41,13 @@ __all__ = [
 
 MAX_RULES_CHARS: Final = 500
 MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
-MIN_NUMBER: Final = 10**6  # shorter numbers are no card, phone or identity number
+MIN_NUMBER: Final = 10**6  # shorter numbers are not cards, phones or identity numbers
 MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
 MAX_LABEL_CHARS: Final = 80
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
 MAX_PLAIN_CHARS: Final = 14
-# Texts that wait as a whole, or are refused because nobody reviews them; in other fields, which lists show of a waiting memory
+# Texts that wait as a whole, or are refused because no person reviews them; in other fields, which lists show of a waiting memory
 # too, the value is masked.
 WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
 SHOWN_IN_LOG: Final = Policy(
@@ -67,7 +67,7 @@ class OnHold(StrEnum):
     """What becomes of a text that the policy would not take as it is."""
 
     WAIT = "wait"  # a person reviews it: it waits, with what it is a part of
-    REFUSE = "refuse"  # nobody reviews it: what would wait is refused
+    REFUSE = "refuse"  # no person reviews it: what would wait is refused
     MASK = "mask"  # there is no sender to ask: all is masked that would be masked, wait or be refused
 
 
@@ -328,7 +328,7 @@ def _name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
 
 
 def mask_words(text: str, *, group: Group | None = None) -> str:
-    """A text beside a change, such as a reason or a name, with everything masked that the policy would not store."""
+    """A text next to a change, such as a reason or a name, with everything masked that the policy would not store."""
     return str(admit(text, Door.AGENT, group, on_hold=OnHold.MASK).value) if text else text
 
 
@@ -352,7 +352,7 @@ def safe_for_agents(value: Any) -> Any:
 def safe_to_show(text: str) -> str:
     """A stored text as agents get it: hidden characters made visible, secrets masked, whenever it was stored.
 
-    Guessed secrets stay: where the policy let one in, somebody vouched for it.
+    Guessed secrets stay: where the policy let one in, its author vouched for it.
     """
     plain = escape_hidden(text)
     found = [each for each in find_secrets(plain) if kind_of(each.kind).family is Family.SECRET]

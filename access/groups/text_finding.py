@@ -1,4 +1,4 @@
-"""What the guard found in a text that somebody sent, as every face shows it."""
+"""What the guard found in a text that was sent, as every face shows it."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -18,7 +18,7 @@ DONE: Final = {
 
 @dataclass(frozen=True)
 class TextFinding:
-    """A finding in a text that somebody sent, and what became of it; it never holds the value.
+    """A finding in a text that was sent, and what became of it; it never holds the value.
 
     `field` is the path of the text, such as `metadata.note`; `span` counts the characters of the text as it was sent.
     """

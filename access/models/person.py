@@ -9,7 +9,7 @@ from storage.ids import new_id
 
 
 class Identity(models.Model):
-    """A provider's subject for a person: permanent, and never reassigned to somebody else."""
+    """A provider's subject for a person: permanent, and never reassigned to another person."""
 
     key = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")

@@ -74,7 +74,7 @@ class StoredAnswer(models.Model):
 class Pairing(models.Model):
     """The code shown to a person, as a keyed hash; one open code per person.
 
-    Nobody knows whose code a wrong one was meant to be, so each wrong try counts against all open codes.
+    It is not known whose code a wrong one was meant to be, so each wrong try counts against all open codes.
     """
 
     key = models.BigAutoField(primary_key=True)

@@ -60,7 +60,7 @@ def invite(actor: Actor, invitation: Invitation, *, by_link: bool = True) -> Inv
     check_may_manage(actor)
     name, email = name_and_email(invitation.person)
     if email and User.objects.filter(email__iexact=email).exists():
-        raise Conflict(f"Somebody with the address {email} is here already.", field="person")
+        raise Conflict(f"There is already a person with the address {email}.", field="person")
     password = "" if by_link else generated_password()
     groups = [(find_group(actor, slug), role) for slug, role in invitation.roles.items()]
     with transaction.atomic():
@@ -86,7 +86,7 @@ def invite_many(actor: Actor, invitations: Sequence[Invitation]) -> list[Invited
                 made.append(invite(actor, invitation))
             except LociError as error:
                 message = f"Person {number} ({invitation.person[:80]}): {error.message}"
-                raise InvalidInput(message, hint=error.hint or "Nobody was invited.", field="csv") from None
+                raise InvalidInput(message, hint=error.hint or "No one was invited.", field="csv") from None
     return made
 
 

@@ -40,7 +40,7 @@ LOGIN = Limit("login", 5, timedelta(seconds=30), timedelta(days=1), KEPT)
 # All names from one address together: a whole office may share one.
 LOGIN_FROM = Limit("login-from", 30, timedelta(seconds=30), timedelta(hours=1), RESET_AFTER)
 PROGRAMS_PER_ADDRESS = 5  # an office behind one address has several programs whose consent has expired
-UNKNOWN_USER = "somebody unknown"  # the actor in the log
+UNKNOWN_USER = "unknown person"  # the actor in the log
 
 
 def token_limit() -> Limit:

@@ -31,7 +31,7 @@ def set_preference(
     """Store the caller's own preferences. One statement.
 
     Raises:
-        NotPermitted: the caller is nobody in particular, such as an operator.
+        NotPermitted: the caller is not a person, such as an operator.
         InvalidInput: an unknown theme, time zone or language.
     """
     if actor.user_id is None:

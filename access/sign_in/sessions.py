@@ -33,7 +33,7 @@ SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Win
 
 
 class SignInWay(StrEnum):
-    """How somebody logged in."""
+    """How a person logged in."""
 
     PASSWORD = "password"  # noqa: S105 - a way, not a secret
     INVITATION = "invitation"

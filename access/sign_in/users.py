@@ -112,7 +112,7 @@ def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
             if not User.objects.filter(is_superuser=True, is_active=True).exists():
                 raise Conflict(
                     "No active superuser would be left.",
-                    hint="Make somebody else a superuser first.",
+                    hint="Make another person a superuser first.",
                     field="user",
                 )
             log_person(actor, person, before=before)

@@ -106,7 +106,7 @@ def create_token(
 
 
 def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
-    """Revoke a token now; revoking it twice is an error, so that nobody mistakes it for a success.
+    """Revoke a token now; revoking it twice is an error, so that it is not mistaken for a success.
 
     Raises:
         NotPermitted: the token belongs to another user and the actor is not an admin.
@@ -138,7 +138,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", orig
     if token.state == "suspended":
         raise NotAuthenticated(
             "The token is suspended.",
-            hint="Somebody wants to look at what it did; its page in the admin resumes it.",
+            hint="A curator wants to look at what it did. Its page in the admin resumes it.",
         )
     if not token.is_valid():
         raise NotAuthenticated(

@@ -42,7 +42,7 @@ class KeyedWrite:
         return salted_hmac("loci.write.key", value, algorithm="sha256").hexdigest()
 
     def fingerprint(self) -> str:
-        """The keyed hash of the request: without the key, nobody can try texts against it."""
+        """The keyed hash of the request: without the key, texts cannot be tried against it."""
         value = canonical_json(self.request)
         return salted_hmac("loci.write.request", value, algorithm="sha256").hexdigest()
 

@@ -50,7 +50,7 @@ class Session(APIKeyCookie):
     )
 
     def __call__(self, request: HttpRequest) -> Actor | None:
-        """The person's Actor, or None if nobody is logged in."""
+        """The person's Actor, or None if no person is logged in."""
         if self.param_name not in request.COOKIES or not request.user.is_authenticated:
             return None
         if check_csrf(request) is not None:

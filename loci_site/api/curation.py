@@ -168,7 +168,7 @@ def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> Htt
 
 @router.post("/undo", tags=["memories"], response=responses(written(UndoneWrite)))
 def undo_one_write(request: HttpRequest, body: UndoWriteIn) -> HttpResponse:
-    """Undo a write of the same token, at most 24 hours old: pass `undo` of its answer. 409: somebody else built on it
+    """Undo a write of the same token, at most 24 hours old: pass `undo` of its answer. 409: another actor built on it
     since, or a policy, a verification or a pin stands against it.
     """
     actor = actor_of(request)

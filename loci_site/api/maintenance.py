@@ -63,7 +63,7 @@ def read_run(request: HttpRequest, run_id: str) -> HttpResponse:
 
 @router.post("/maintenance/runs/{run_id}/undo", response=responses(UndoResult))
 def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> HttpResponse:
-    """Undo a run: restore every field that nobody changed since, and list the others."""
+    """Undo a run: restore every field that has not changed since, and list the others."""
     undo = preview_undo if body.dry_run else undo_run
     done = undo(actor_of(request), run_id, with_later=body.with_later, force=body.force)
     return answer(UndoResult.json(done))

@@ -39,7 +39,7 @@ from memories.sessions.context_pack import MAX_TOKENS
 from memories.sessions.thread_page import ThreadPage, read_thread
 from memories.store.pieces import available_encoder
 
-# Of an inspected memory: texts that somebody chose, which its text has between marks.
+# Of an inspected memory: texts that its author chose, which its text has between marks.
 STORED_FIELDS: Final = ("thread", "tags", "source", "source_ref", "metadata")
 # The parts of an inspection in the order in which a budget keeps them. Of a list, each value is kept or cut by itself.
 PARTS: Final = (
@@ -102,7 +102,7 @@ def inspected_answer(inspection: Inspection, token_budget: int | None = None) ->
 
 
 def read_details(inspection: Inspection) -> list[Detail]:
-    """What there is to tell of a memory beside its text, in the order of PARTS."""
+    """What there is to tell of a memory next to its text, in the order of PARTS."""
     body = drop_empty(fenced_inspection(inspection))
     memory = body["memory"]
     del memory["content"]

@@ -135,7 +135,7 @@ async def correct_fact(
         f"This is wrong: {escape(wrong)}{known}\n\n"
         f"Find the memory{name_group(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
         "changed, store_memory the new statement with supersedes. If it was never true, forget_memory with the verb "
-        "retract and the reason, then store the correct statement. If nobody is sure, use the verb dispute. "
+        "retract and the reason, then store the correct statement. If it is not certain, use the verb dispute. "
         "Report the ids of what you changed."
     )
 

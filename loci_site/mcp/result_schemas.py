@@ -105,7 +105,7 @@ class RecalledMemory(
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
     conflicts: list[RecalledConflict] = []
     also_in: list[dict[str, str]] | None = Field(None, description="memories that say the same, left out")
-    around: list[str] | None = Field(None, description="turns beside it, shown in text")
+    around: list[str] | None = Field(None, description="turns next to it, shown in text")
 
 
 class RecalledRelation(part_of(out.RelationLineOut, "id line group confidence date", "evidence")):

@@ -40,7 +40,7 @@ class StoreCopies(Protocol):
         """Free what copies of files in this folder take up beyond the files."""
 
     def discard_leftovers(self) -> None:
-        """Free what copies of killed processes take up; nobody else makes copies meanwhile."""
+        """Free what copies of killed processes take up; no other process makes copies meanwhile."""
 
     def faults(self, *, is_quick: bool) -> list[str]:
         """What the database finds wrong with the opened store."""
@@ -52,7 +52,7 @@ class StoreCopies(Protocol):
         """True if there is a store, in whatever state."""
 
     def exclusive_access(self) -> AbstractContextManager[None]:
-        """Keep others out of the store during the block; DatabaseError if somebody uses it."""
+        """Keep others out of the store during the block; DatabaseError if it is in use."""
 
     def set_damaged_aside(self) -> Path:
         """Keep an unreadable store as it is, so that someone may still save part of it; where."""

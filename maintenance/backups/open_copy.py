@@ -107,7 +107,7 @@ def migrate_copy() -> list[str]:
     if pending:
         call_command("migrate", verbosity=0, interactive=False)
     with transaction.atomic():
-        renew_triggers(connection)  # those of a file that somebody made may do anything
+        renew_triggers(connection)  # those of a file of unknown origin may do anything
     return pending
 
 

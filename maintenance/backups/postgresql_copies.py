@@ -124,7 +124,7 @@ class PostgresqlCopies:
 
     @contextmanager
     def exclusive_access(self) -> Iterator[None]:
-        """Nobody else is connected to the store at the beginning; swap() checks that nobody wrote since."""
+        """No other process is connected to the store at the beginning; swap() checks that none wrote since."""
         [(others,)] = fetch(_OTHERS, [])
         if others:
             raise OperationalError(f"{store_name()} is open in another process")
@@ -143,7 +143,7 @@ class PostgresqlCopies:
         store, incoming, old = store_name(), copy_name(copy), kept_name()
         is_empty = not self.is_there()
         if _ends() != self._ends:
-            raise Conflict("Somebody wrote to the store meanwhile.", hint="Stop Loci, then restore again.")
+            raise Conflict("The store was written to meanwhile.", hint="Stop Loci, then restore again.")
         connection.close()
         with server() as found:
             try:
@@ -151,7 +151,7 @@ class PostgresqlCopies:
                     rename(found, store, old)
                     rename(found, incoming, store)
             except errors.ObjectInUse as error:
-                raise Conflict("Somebody uses the store.", hint="Stop Loci, then restore again.") from error
+                raise Conflict("The store is in use.", hint="Stop Loci, then restore again.") from error
         if is_readable or is_empty:
             drop_databases([old])
 
@@ -199,7 +199,7 @@ def _ends() -> dict[str, list[int | str]] | None:
 
 
 def rename(found: Any, old: str, new: str) -> None:
-    """Rename a database that nobody is connected to."""
+    """Rename a database without connections."""
     found.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(old), sql.Identifier(new)))
 
 

@@ -84,8 +84,8 @@ def server() -> Iterator[psycopg.Connection[Any]]:
 def create_database(name: str) -> None:
     """Make an empty database that can have the extension `vector`; Unavailable if the role may not.
 
-    From template0: what somebody added to template1 would collide with the dump. pgvector is no trusted extension, so a
-    role that is no administrator gets it with template1.
+    From template0: what was added to template1 would collide with the dump. pgvector is not a trusted extension, so a
+    role that is not an administrator gets it with template1.
     """
     create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
     for template in ("template0", "template1"):
@@ -118,7 +118,7 @@ def can_have_vectors(database: str) -> bool:
 
 
 def drop_databases(names: Iterable[str]) -> None:
-    """Drop databases, also while somebody is connected to them."""
+    """Drop databases, also while there are connections to them."""
     with server() as found:
         for name in names:
             found.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -1,4 +1,4 @@
-"""Decay: memories that nobody uses or confirms lose confidence over time, so that used ones rank above them."""
+"""Decay: memories that are neither used nor confirmed lose confidence over time, so that used ones rank above them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

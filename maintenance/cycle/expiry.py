@@ -36,7 +36,7 @@ class Expire:
 
 @dataclass(frozen=True)
 class Cleanup:
-    """Live memories of very low confidence that nobody has recalled for a long time are forgotten."""
+    """Live memories of very low confidence that have not been recalled for a long time are forgotten."""
 
     name: str = "cleanup"
 

@@ -133,7 +133,7 @@ def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
 
 
 def draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
-    """The fact in the words of `text`; its scope is no wider, and its confidence no higher, than its events'."""
+    """The fact in the words of `text`; its scope is not wider, and its confidence not higher, than its events'."""
     return check_draft(
         Draft(
             text.content,
@@ -195,7 +195,7 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
     )
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
     if known and live is None:
-        return {}  # superseded, forgotten or merged: somebody decided about this text
+        return {}  # superseded, forgotten or merged: it was decided about this text
     if live is not None:
         links = [
             create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=EVIDENCE_REASON)
@@ -208,7 +208,7 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
 
 
 def trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
-    """A fact's trust by the group's policy; nobody wrote it, so it counts as an agent's write whoever began the run."""
+    """A fact's trust by the group's policy; it has no author, so it counts as an agent's write whoever began the run."""
     doubt = policy_doubt(replace(actor, is_person=False), group, confidence)
     return Trust.CANDIDATE if doubt else Trust.ACTIVE
 

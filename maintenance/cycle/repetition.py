@@ -68,7 +68,7 @@ def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[
 
 
 def count_occasions(memories: Iterable[Memory]) -> int:
-    """The number of distinct occasions: repeating a text within a thread on one day is no further evidence."""
+    """The number of distinct occasions: repeating a text within a thread on one day is not further evidence."""
     return len({(m.thread_id, m.moment.date()) for m in memories})
 
 

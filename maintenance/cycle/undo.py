@@ -1,4 +1,4 @@
-"""Undo of a run: each field that it changed gets its old value back, unless somebody changed it since."""
+"""Undo of a run: each field that it changed gets its old value back, unless it was changed since."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -206,7 +206,7 @@ def take_back(actor: Actor, run: Run, *, force: bool) -> Reversed:
         with transaction.atomic():
             standing = Run.objects.filter(pk=run.pk).exclude(status=RunStatus.UNDONE)
             if not standing.update(status=RunStatus.UNDONE, undone_at=timezone.now(), undone_by=actor.name):
-                raise Conflict("This run was undone by somebody else at the same time.", hint="It is undone.")
+                raise Conflict("This run was undone by another actor at the same time.", hint="It is undone.")
             payload = {"restored": done.restored, "deleted": done.hidden, "kept": len(done.kept)}
             audit.append(
                 actor,

@@ -49,7 +49,7 @@ def check_schema() -> Finding:
         return notice(
             "schema",
             gettext("tables that do not belong to Loci: {names}").format(names=first_of(extra)),
-            gettext("drop them if nobody needs them"),
+            gettext("drop them if they are not needed"),
         )
     return ok("schema", gettext("{count} tables match the models").format(count=len(wanted)))
 

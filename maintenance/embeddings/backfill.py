@@ -26,7 +26,7 @@ from memories.store.pieces import (
 from storage.bulk import batches
 
 log = logging.getLogger(__name__)
-# A text beyond it is embedded alone and after the others, so that a few of them keep nobody else's waiting.
+# A text beyond it is embedded alone and after the others, so that a few of them do not keep others' waiting.
 LONG_CHARS = 20_000
 BATCH_MEMORIES = 16  # per transaction: the longest that other writers wait
 MODEL_WAIT_S = 60.0  # a job can wait longer than a person

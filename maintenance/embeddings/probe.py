@@ -48,7 +48,7 @@ def probe_one(actor: Actor, key: int, model: str) -> None:
             return
         memory = row.memory
         if memory.state != State.LIVE or memory.trust != Trust.CANDIDATE:
-            row.delete()  # somebody has decided meanwhile
+            row.delete()  # a person has decided meanwhile
             return
         if not is_probed(memory.group_id, memory.scope, model):
             return  # a withdrawn text has no vector yet

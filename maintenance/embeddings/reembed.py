@@ -1,6 +1,6 @@
 """Re-embed all memories with the configured model and window while the store is in use.
 
-New pieces are written beside the old ones, which keep answering until the last new one exists; then the index is
+New pieces are written next to the old ones, which keep answering until the last new one exists; then the index is
 switched in one transaction. After a kill, the next run continues: what was written stays.
 """
 

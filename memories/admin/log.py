@@ -91,7 +91,7 @@ def token_names(entries: list[Any]) -> dict[str, str]:
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(LociAdmin):
-    """The audit log, newest first. Nobody can change it, here or elsewhere."""
+    """The audit log, newest first. It cannot be changed, here or elsewhere."""
 
     named_by = "name"
     list_name = gettext_lazy("Audit log")

@@ -30,7 +30,7 @@ from memories.types import RecallTreatment, State, Trust, Type
 
 TITLE_CHARS = 60
 FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
-# The verb that stands beside Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
+# The verb that stands next to Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
 LEADING = ("restore", "restore-version", "approve", "retract")
 VERDICTS = {
     "return": gettext_lazy("Recall returns it"),
@@ -49,7 +49,7 @@ NUMBER_WORDS = {
     "vector_share": gettext_lazy("share of meaning in the score"),
     "fused": gettext_lazy("score of both"),
     "thread": gettext_lazy("for its conversation"),
-    "beside": gettext_lazy("for what was stored beside it"),
+    "beside": gettext_lazy("for what was stored next to it"),
     "date": gettext_lazy("for the date"),
     "time": gettext_lazy("for the time"),
     "speaker": gettext_lazy("for who said it"),

@@ -92,7 +92,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, str) and "T" in value:
-        with suppress(ValueError):  # it is no time
+        with suppress(ValueError):  # it is not a time
             return f"{datetime.fromisoformat(value):%Y-%m-%d %H:%M}"
     return str(value)
 

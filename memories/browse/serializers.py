@@ -45,7 +45,7 @@ MEMORY_KEYS: Final = dict.fromkeys(
         *(field.name for field in RECORD_FIELDS if field.is_returned),
     )
 )  # fmt: skip
-# Keys that are no field of the registry of that name.
+# Keys that are not a field of the registry of that name.
 OTHER_KEYS: Final[dict[str, Any]] = {
     "id": UUID,
     "content": Content,
@@ -209,7 +209,7 @@ class TurnOut(Answer):
 
 class ItemOut(MemoryOut):
     """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come; `also_in` are
-    memories that say the same, which the answer leaves out; `around` are the turns beside it, if the budget has room.
+    memories that say the same, which the answer leaves out; `around` are the turns next to it, if the budget has room.
     """
 
     inner = "memory"

@@ -226,7 +226,7 @@ def find_by_words(
 
 
 def _find_by_forms(typed: str, forms: Sequence[str], visibility: Visibility) -> list[int]:
-    """Keys of memories with everything that was typed, if some of it is no word of the index: `C++`, 端口, an emoji."""
+    """Keys of memories with everything that was typed, if some of it is not a word of the index: `C++`, 端口, an emoji."""
     beside = [[word] for word in words(words_without_forms(typed))[:MAX_WORDS]]
     if beside and typed.endswith(beside[-1][0]):
         beside[-1].append(f"{beside[-1][0]}*")

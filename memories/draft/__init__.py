@@ -158,7 +158,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class EditDraft:
-    """The requested changes. `version`, if given, must be the memory's own: otherwise somebody else was first."""
+    """The requested changes. `version`, if given, must be the memory's own: otherwise another actor was first."""
 
     content: str | Unset = UNCHANGED
     type: str | Unset = UNCHANGED
@@ -259,7 +259,7 @@ def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collect
 
 
 def refuse_grown(masked: str) -> None:
-    """Raise TooLarge for a text that its masks made longer than texts may be: nobody could edit it."""
+    """Raise TooLarge for a text that its masks made longer than texts may be: it could not be edited."""
     limit = settings.LOCI.storage.max_content_chars
     if len(masked) > limit:
         raise TooLarge(
@@ -270,7 +270,7 @@ def refuse_grown(masked: str) -> None:
 
 
 def bulk_door(actor: Actor) -> Door:
-    """The door of many drafts at once, which nobody types."""
+    """The door of many drafts at once, which are not typed."""
     return Door.AGENT if actor.door.is_typed else actor.door
 
 

@@ -136,7 +136,7 @@ def check_choice(value: str, allowed: list[str], *, field: str) -> None:
 
 
 def check_range(value: float, low: float, high: float, *, field: str) -> None:
-    """Raise InvalidInput if `value` is no number from `low` to `high`."""
+    """Raise InvalidInput if `value` is not a number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidInput(f"{field} is {value!r}; it must be a number from {low} to {high}.", field=field)
 
@@ -153,7 +153,7 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def clean_reason(reason: str) -> str:
-    """A reason on one line, secrets masked; it may be empty. Raises InvalidInput if it is no text or too long."""
+    """A reason on one line, secrets masked; it may be empty. Raises InvalidInput if it is not text or too long."""
     return mask_words(clean_line(reason, field="reason", max_chars=MAX_REASON_CHARS))
 
 
@@ -170,7 +170,7 @@ def check_zone(moment: datetime, *, field: str) -> None:
 
 
 def check_ahead(moment: datetime | None, *, field: str) -> None:
-    """Raise InvalidInput for a time in the past, by more than clocks differ; None is no time."""
+    """Raise InvalidInput for a time in the past, by more than clocks differ; None is not a time."""
     if moment is None:
         return
     check_zone(moment, field=field)
@@ -183,7 +183,7 @@ def check_ahead(moment: datetime | None, *, field: str) -> None:
 
 
 def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The metadata. Raises InvalidInput if it is no JSON, holds a NUL character or exceeds MAX_METADATA_BYTES."""
+    """The metadata. Raises InvalidInput if it is not JSON, holds a NUL character or exceeds MAX_METADATA_BYTES."""
     if not metadata and isinstance(metadata, dict):
         return metadata
     try:

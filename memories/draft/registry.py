@@ -1,6 +1,6 @@
 """The registry of a memory's fields: every column that is logged, exported and replayed, and what each part does with it.
 
-Related rows (group, thread, author) and derived columns (hashes, search columns) are no fields in this sense.
+Related rows (group, thread, author) and derived columns (hashes, search columns) are not fields in this sense.
 """
 
 import operator

@@ -97,7 +97,7 @@ class CoreSlots:
         self._freed.notify_all()  # the next one may begin too
 
     def wait_until_free(self, at_most_s: float) -> None:
-        """Wait until nobody holds a slot, but no longer than this."""
+        """Wait until no slot is held, but no longer than this."""
         with self._freed:
             self._freed.wait_for(lambda: self._turns.free == self._count, at_most_s)
 

@@ -92,7 +92,7 @@ def embed_long_text(text: LongText) -> Vectors:
 def run_apart(job: Callable[[], R]) -> R:
     """Run a job that is one transaction: it ends before each text is embedded, and starts again with the vectors.
 
-    So nobody waits for the write lock while a text is embedded.
+    So no writer waits for the lock while a text is embedded.
     """
     outer, known = _HANDOVER.get(), dict[TextKey, LongVectors]()
     while True:

@@ -1,4 +1,4 @@
-"""Everything stored that names somebody, for a purge: texts in every state, names of entities, relations, checkpoints."""
+"""Everything stored that names a person, for a purge: texts in every state, names of entities, relations, checkpoints."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def find_by_id_or_name(actor: Actor, wanted: str | UUID) -> Memory:
     """The memory with a full or short id, else the live entity of that name.
 
     Raises:
-        InvalidInput, TooLarge: it is no id, and the actor may see no entity of that name.
+        InvalidInput, TooLarge: it is not an id, and the actor may see no entity of that name.
         NotFound: the actor may see no memory of that id.
         Conflict: entities of several groups have the name.
     """
@@ -63,7 +63,7 @@ MAX_NAME_CHARS: Final = 200
 
 @dataclass(frozen=True)
 class _PersonMention:
-    """A version of a memory that names somebody, and where."""
+    """A version of a memory that names the person, and where."""
 
     memory: Memory
     where: tuple[str, ...]

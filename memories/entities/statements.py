@@ -53,7 +53,7 @@ def statements_around(
 
 
 def find_statement(actor: Actor, id_: str) -> RelationStatement | None:
-    """The relation of this full id with its proofs; None if it is no id, or the actor may not see both ends."""
+    """The relation of this full id with its proofs; None if it is not an id, or the actor may not see both ends."""
     try:
         wanted = UUID(id_.strip())
     except ValueError:

@@ -176,7 +176,7 @@ def check_relation(draft: RelationDraft) -> str:
 
 
 def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
-    """Raise Conflict if the predicate, or the name of an entity that nobody let in, repeats a withdrawn text."""
+    """Raise Conflict if the predicate, or the name of an entity that was not let in, repeats a withdrawn text."""
     refuse_withdrawn_texts(actor, group, draft.predicate, field="predicate")
     scope = Scope.GROUP if group.private else Scope.GLOBAL
     for field in ("subject", "object"):
@@ -189,7 +189,7 @@ def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
 
 
 def _guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> RelationDraft:
-    """The relation as the group's policy stores its words; nobody reviews them. Raises SensitiveText."""
+    """The relation as the group's policy stores its words, which are not reviewed. Raises SensitiveText."""
     safe = {
         field: admit(value, door, group, field=field).value
         for field in ("subject", "predicate", "object")

@@ -138,7 +138,7 @@ def are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 def find_replaced(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
     """The words that took the place of others; empty if something else differs too, or if they are variants."""
     found: list[tuple[str, str]] = []
-    is_reworded = False  # "works" and "is working" are no two tenses
+    is_reworded = False  # "works" and "is working" are not two tenses
     for kind, start, end, from_, to in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
@@ -157,7 +157,7 @@ def find_replaced(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, s
 
 
 def name_two_things(one: str, other: str) -> bool:
-    """True if two words that are no variants of one are not synonyms either.
+    """True if two words that are not variants of one are not synonyms either.
 
     They are one letter apart, or both quantities, or both say how sure something is; or the model cannot read them, so
     that their being near says nothing.

@@ -60,7 +60,7 @@ def carry_out_approval(actor: Actor, memory: Memory) -> tuple[str, ...]:
 
 
 def approve_text(actor: Actor, memory: Memory) -> tuple[str, ...]:
-    """carry_out_approval() for somebody's decision: what a scan found in the text is decided too."""
+    """carry_out_approval() for a person's decision: what a scan found in the text is decided too."""
     rows = MemoryFinding.objects.filter(memory=memory, status__in=[FindingStatus.OPEN, FindingStatus.HELD])
     rows.update(status=FindingStatus.KEPT, settled_by=actor.name[:300])
     return carry_out_approval(actor, memory)

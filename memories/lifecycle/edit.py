@@ -68,7 +68,7 @@ class EditOutcome:
 
     NEW_VERSION = "new_version"
     CHANGED = "changed"  # in place: the text is the same
-    QUEUED = "queued"  # waits for a curator: a new text as a candidate beside it, other fields as a proposal
+    QUEUED = "queued"  # waits for a curator: a new text as a candidate next to it, other fields as a proposal
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def edit(
        elsewhere; then write a new version of the chain (the old row: superseded, retired, valid time untouched) or
        change the fields in place; audit
 
-    A verified memory becomes active again if a person who is no curator changes its text. Where memories.store.policy
+    A verified memory becomes active again if a person who is not a curator changes its text. Where memories.store.policy
     holds the edit back, the new text waits as a candidate, or the other fields as a proposal; the memory stays as it is.
 
     Raises:
@@ -121,7 +121,7 @@ def edit(
 
 @dataclass(frozen=True)
 class EditDoubt:
-    """Why a person must see a new text first (no reason: nobody must), and what withdrawn memories it restates.
+    """Why a person must see a new text first (no reason: none must), and what withdrawn memories it restates.
 
     `guard`: the text waits in quarantine. `awaits`: the comparison with the withdrawn texts is owed; the trust that the
     text gets after it, empty if it waits for a curator in any case.
@@ -139,7 +139,7 @@ class EditDoubt:
         return self.guard or self.withdrawn or self.policy
 
     def holds(self, old: Memory) -> bool:
-        """True if the new text waits beside the old one.
+        """True if the new text waits next to the old one.
 
         A memory that recall does not return may get any text, since a person decides about it anyway.
         """
@@ -179,14 +179,14 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     """Write what prepare_edit() prepared; inside a transaction.
 
     `is_decided`: a curator chose this text, so no policy holds it back; restating a retracted text is then a
-    Conflict, since nobody is left to decide about it.
+    Conflict, since no person is left to decide about it.
     """
     refuse_withdrawn_reason(actor, ready.memory.group, reason)
     labels = [name for name in LABELS if name in ready.differing]
     [repeated] = find_withdrawn_labels([(ready.memory.group, ready.draft)], names=labels)
     if repeated is not None:
         raise repeated_text(actor, repeated[1], path=repeated[0])
-    # A candidate beside the memory would be the same text twice, so new times wait as fields do.
+    # A candidate next to the memory would be the same text twice, so new times wait as fields do.
     if ready.differing.isdisjoint(VERSIONED - TIMES):
         change = change_of(ready.differing)
         why = "" if is_decided else held_back(actor, change, ready.memory, confidence=ready.draft.confidence)
@@ -239,7 +239,7 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
     if called_off := rows_called_off(memory):
         raise Conflict(
-            f"{memory.id} is {memory.trust}, and {called_off[0].id}, which it was to replace, counts on.",
+            f"{memory.id} is {memory.trust}, and {called_off[0].id} is still current.",
             hint="Edit that one, or approve this one first.",
         )
     if change.version is not None and change.version != memory.version:
@@ -273,7 +273,7 @@ def change_in_place(
 def write_version(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, reason: str, is_decided: bool
 ) -> EditResult:
-    """Write the next row of the chain, or a candidate beside it if a person must decide; inside the transaction."""
+    """Write the next row of the chain, or a candidate next to it if a person must decide; inside the transaction."""
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
         withdrawn = find_withdrawn(old.group, old.scope, draft.content)
@@ -334,7 +334,7 @@ def trust_after_edit(actor: Actor, old: Memory) -> str:
 
 
 def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> EditDoubt:
-    """Why a person has to see the new text first; without a reason if nobody has to."""
+    """Why a person has to see the new text first; without a reason if none has to."""
     if is_decided:
         refuse_restated(actor, prepared, old)
         return EditDoubt()
@@ -371,7 +371,7 @@ def note_doubt(actor: Actor, new: Memory, doubt: EditDoubt) -> None:
 
 
 def refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory) -> None:
-    """Raise Conflict if a text restates a withdrawn one; a former text of the same chain is no restatement."""
+    """Raise Conflict if a text restates a withdrawn one; a former text of the same chain is not a restatement."""
     neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
         neighbours = tuple(neighbour for neighbour in neighbours if neighbour.memory.root_key != old.root_key)

@@ -102,7 +102,7 @@ def change_or_propose(
     if not why:
         return run(dry_run=dry_run)
     version = memory_version(memory)  # as the caller saw it: the dry run changes the object
-    with collecting_rows():  # what a dry run appends is rolled back: it is no part of this write
+    with collecting_rows():  # what a dry run appends is rolled back: it is not part of this write
         would = preview() if preview is not None else run(dry_run=True)
     consequences = (
         gettext("it waits for a curator: {why}").format(why=why),
@@ -120,7 +120,7 @@ def change_or_propose(
 
 
 def waiting_proposals(now: datetime) -> QuerySet[Proposal]:
-    """The proposals that nobody has decided and that have not expired; some may be stale, see is_stale()."""
+    """The proposals that are undecided and have not expired; some may be stale, see is_stale()."""
     return Proposal.objects.filter(status=ProposalStatus.WAITING, expires_at__gt=now)
 
 
@@ -207,6 +207,6 @@ def memory_version_now(proposal: Proposal) -> str:
 
 
 def is_stale(proposal: Proposal) -> bool:
-    """True if the target has changed since it was proposed, or nobody knows the verb any more."""
+    """True if the target has changed since it was proposed, or the verb is no longer known."""
     kind = proposal_kinds().get(proposal.verb)
     return kind is None or kind.version(proposal) != proposal.version

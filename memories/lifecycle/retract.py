@@ -94,7 +94,7 @@ def retract(
 
     Raises:
         Conflict: it is retracted already, or the successor does not fit.
-        InvalidInput, TooLarge: the successor has the same text, or is no text.
+        InvalidInput, TooLarge: the successor has the same text, or is not text.
         NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
     """
     reason = clean_reason(reason)

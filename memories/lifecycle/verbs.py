@@ -123,7 +123,7 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     """Doubt a memory: its trust and rank stay, and recall labels it with who doubts it and why until a person decides.
 
     Raises:
-        Conflict: nobody trusts it yet, the actor disputes it already, or has too many open disputes in its group.
+        Conflict: it is not trusted yet, the actor disputes it already, or has too many open disputes in its group.
     """
     memory = find_head(actor, id_, right=WRITE)
     require_state(memory, State.LIVE, verb="dispute")

@@ -40,7 +40,7 @@ class FeedbackVerdict(models.TextChoices):
 class Feedback(models.Model):
     """One verdict of one caller about one memory of one recall; saying it again replaces it.
 
-    `recall` is the key of the logged recall, 0 if none is known. It is no foreign key: the log is deleted after a while,
+    `recall` is the key of the logged recall, 0 if none is known. It is not a foreign key: the log is deleted after a while,
     and the verdict stays. Rank never depends on it.
     """
 

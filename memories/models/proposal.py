@@ -17,7 +17,7 @@ class ProposalStatus(models.TextChoices):
     APPROVED = "approved", gettext_lazy("approved: carried out")
     REJECTED = "rejected", gettext_lazy("rejected: declined in review")
     STALE = "stale", gettext_lazy("stale: its target changed meanwhile")
-    EXPIRED = "expired", gettext_lazy("expired: nobody decided in time")
+    EXPIRED = "expired", gettext_lazy("expired: it was not decided in time")
 
 
 class Proposal(models.Model):

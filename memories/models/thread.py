@@ -13,7 +13,7 @@ class Thread(models.Model):
 
     `platform` is the site of a captured conversation (empty for what agents name), `url` its address there, `owner` the
     person whose browser sent it. `active_at` is when its last turn was said, as far as it is known. `summary` is a memory
-    that the maintenance cycle made of its turns. `deleted_at`: somebody deleted it with its turns, and its browser's later
+    that the maintenance cycle made of its turns. `deleted_at`: it was deleted with its turns, and its browser's later
     turns are refused.
     """
 

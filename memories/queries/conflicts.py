@@ -65,7 +65,7 @@ def find_open_conflicts(
 
     A verified memory has none with one that is not: it is the other one that carries the mark.
 
-    A conflict with a memory that the caller may not recall is no part of the answer; `leave_out` finds what their group
+    A conflict with a memory that the caller may not recall is not part of the answer; `leave_out` finds what their group
     has withdrawn. One query, and two more if any link is open. A question about the past has none: its answer is what
     was true then.
     """

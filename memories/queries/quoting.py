@@ -78,7 +78,7 @@ def fence(
 
 
 def mark_turn(memory: Memory, text: str, *, label: str = "", when: str = "") -> str:
-    """A turn beside another one, on one line after its mark: short id, date if it has one of its own, what warns about it."""
+    """A turn next to another one, on one line after its mark: short id, date if it has one of its own, what warns about it."""
     warning = quote_attribute("trust", label) if label else ""
     mark = " ".join(filter(None, ["turn", short_id(memory.id), when, warning]))
     return f"<{mark}> {escape(' '.join(text.split()))}"

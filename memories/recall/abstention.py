@@ -158,7 +158,7 @@ def is_filler(key: int, ranking: Ranking, question: Question) -> bool:
 
 
 def is_unrelated(keyword: float, cosine: float) -> bool:
-    """Whether a text shares no word with the question and is no closer than unrelated texts are."""
+    """Whether a text shares no word with the question and is not closer than unrelated texts are."""
     return not keyword and cosine < UNRELATED_MEAN + ABOVE_FILLER * UNRELATED_SPREAD
 
 
@@ -253,7 +253,7 @@ def _unknown_word_share(question: Question, contents: Iterable[str]) -> float:
     return len(unknown) / len(wanted) if wanted else 0.0
 
 
-ROLES = frozenset().union(*SPEAKERS.values())  # "User:" is nobody's name
+ROLES = frozenset().union(*SPEAKERS.values())  # "User:" is not a person's name
 _FOLLOWED = re.compile(r"(?:['’]s)? \w")
 _GREETINGS = tuple(
     word + end
@@ -348,7 +348,7 @@ def _measure_nearness(
     shares = shared_word_shares(
         question.match, [_with_asked_date(memory, rows, question) for memory in judged]
     )
-    # A filler shares nothing: five letters in common are no word of the question yet.
+    # A filler shares nothing: five letters in common are not a word of the question yet.
     shares = [
         0.0 if is_filler(memory.key, ranking, question) else share
         for memory, share in zip(judged, shares, strict=True)
@@ -527,7 +527,7 @@ def _judge_nearness(
 def _unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:
     """The question's identifiers and exact numbers if no candidate has one of them in its text or tags; none otherwise.
 
-    A name in code without a digit or a path is no proof: texts write it in other forms.
+    A name in code without a digit or a path is not proof: texts write it in other forms.
     """
     exact = tuple(i for i in question.identifiers if _HAS_DIGIT_OR_PATH.search(i))
     if not question.dates:

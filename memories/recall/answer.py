@@ -51,7 +51,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class NearTurn:
-    """A turn beside a hit: `offset` is its place from there, `text` the part of it that is shown as `line`."""
+    """A turn next to a hit: `offset` is its place from there, `text` the part of it that is shown as `line`."""
 
     memory: Memory
     offset: int
@@ -73,7 +73,7 @@ class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
     `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it, `also_in`
-    are others that say the same, which are left out, `around` the turns beside it.
+    are others that say the same, which are left out, `around` the turns next to it.
     """
 
     memory: Memory
@@ -88,7 +88,7 @@ class Item:
     around: tuple[NearTurn, ...] = ()
 
     def between_marks(self, group: str) -> str:
-        """The memory as an answer about this group shows it, with the turns around it, without what stands beside it."""
+        """The memory as an answer about this group shows it, with the turns around it, without what stands next to it."""
         return fence(
             self.memory,
             self.text,
@@ -283,7 +283,7 @@ def take_notes(
     group: str,
     alike: Mapping[int, Sequence[Memory]] | None = None,
 ) -> Notes:
-    """What an answer about the group says beside these memories."""
+    """What an answer about the group says next to these memories."""
     coming = find_visible_coming(memories, visibility)
     read_doubts([*memories, *coming.values()])
     return Notes(group, coming, find_visible_conflicts(memories, visibility), alike or {})
@@ -323,7 +323,7 @@ def _find_around(
 ) -> Around:
     """The turns around those hits that are turns, the best hits' first, in what is left of the budget.
 
-    A turn that the caller may not see, that the group has withdrawn, that is itself a hit or an equal of one is no part of it.
+    A turn that the caller may not see, that the group has withdrawn, that is itself a hit or an equal of one is not part of it.
     No query without a turn or without room, one query otherwise.
     """
     found = ranking.candidates
@@ -352,7 +352,7 @@ def _fill_room(
     excerpts: Excerpts,
     fitting: Fitting,
 ) -> Around:
-    """As many of the rows beside each hit as there is room for, nearest first."""
+    """As many of the rows next to each hit as there is room for, nearest first."""
     turns = [
         (hit.key, _make_turn(row, offset, hit, excerpts))
         for hit in hits
@@ -374,7 +374,7 @@ def _fill_room(
 def _take_beside(
     hit: Memory, places: dict[tuple[int | None, int | None], Memory]
 ) -> Iterator[tuple[int, Memory]]:
-    """The rows beside a hit with their places from there, nearest first; each is taken out of `places`."""
+    """The rows next to a hit with their places from there, nearest first; each is taken out of `places`."""
     for distance in range(1, TURN_REACH + 1):
         for offset in (-distance, distance):
             if row := places.pop((hit.thread_id, (hit.position or 0) + offset), None):
@@ -382,7 +382,7 @@ def _take_beside(
 
 
 def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> NearTurn:
-    """The row as a turn beside the hit, with its date if that is another one."""
+    """The row as a turn next to the hit, with its date if that is another one."""
     text = (
         excerpts.part_of(row.content, TURN_CHARS, read_chars=_READ_CHARS)
         if len(row.content) > TURN_CHARS

@@ -140,7 +140,7 @@ def _sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(one, other) for one, other in pairwise(bounds) if not text[one:other].isspace()]
 
 
-MAX_QUESTION_CHARS: Final = 600  # a longer text is no question of these forms
+MAX_QUESTION_CHARS: Final = 600  # a longer text is not a question of these forms
 MAX_SENTENCES: Final = 6
 _PARTS: Final = {
     "{plural}": r"(?:people|children|men|women|(?!news\b)[\w'’-]*[^\W\ds](?<![ui])s)",
@@ -328,7 +328,7 @@ def judge_and_choose(
         # The closest few, names alone only if there is nothing else.
         closest = [memory for memory in best if not memory.is_name_alone] or best
         memories, alike = [] if limits.has_lines else closest[:MAX_NEAREST], {}
-    if is_explained:  # everything that keeps each other candidate out, so that nobody raises a limit in vain
+    if is_explained:  # everything that keeps each other candidate out, so that no limit is raised in vain
         settled = {memory.key for memory in memories} | trace.dropped.keys()
         for at, (key, _) in enumerate(ranking.scores):
             if key not in settled:

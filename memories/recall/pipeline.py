@@ -227,7 +227,7 @@ def _follow_name(
     trace: Trace,
     also: Sequence[int] = (),
 ) -> Ranking:
-    """The ranking with the memories of a name that its first memory brings, if the question describes somebody.
+    """The ranking with the memories of a name that its first memory brings, if the question describes a person.
 
     They are scored like every candidate and lifted by HOP_BOOST, but not above the first. Three more statements and a second
     search for such a question, nothing for others.
@@ -252,7 +252,7 @@ def _follow_name(
 
 
 def describes_somebody(question: str) -> bool:
-    """Whether a question says what somebody does instead of who it is."""
+    """Whether a question says what a person does instead of who it is."""
     return _DESCRIBES.search(question) is not None
 
 
@@ -280,7 +280,7 @@ def _find_crowded_out(
     groups = visibility.groups or ()
     if (
         _verified_query(len(groups)).first(*groups) is None
-    ):  # nobody verified a memory of the groups, or a global one
+    ):  # no memory of the groups, and no global one, is verified
         return []
     only = replace(visibility, trusts=frozenset({Trust.VERIFIED.value}))
     hits = search_index().nearest(resolve_vector(question.vector), only, limit=CROWDED_OUT)

@@ -72,7 +72,7 @@ _LANGUAGES = read_sections("languages")
 # Words that show another language than English; those that English has as well show none.
 _FOREIGN_WORDS = frozenset().union(*map(parse_words, _LANGUAGES.values())) - STOP_WORDS
 _BEFORE_NAMES = read_sections("before_names")
-# In front of a name these say that it is no person: "the Finnish launch", "around Christmas", "in Boston".
+# In front of a name these say that it is not a person: "the Finnish launch", "around Christmas", "in Boston".
 _NO_PERSON_AFTER = parse_words(_BEFORE_NAMES["no person follows"])
 _PERSON_AFTER = parse_words(_BEFORE_NAMES["a person follows"])
 _DAYS_AND_MONTHS = parse_words(_BEFORE_NAMES["days"]) | MONTH_NUMBER.keys()
@@ -82,7 +82,7 @@ _DAYS_AND_MONTHS = parse_words(_BEFORE_NAMES["days"]) | MONTH_NUMBER.keys()
 class RecallRequest:
     """A question, or ids to read in full. None takes the setting's default.
 
-    A trial writes no recall log and counts no access: somebody examines recall itself. `around`: turns come with those
+    A trial writes no recall log and counts no access: recall itself is examined. `around`: turns come with those
     around them.
     """
 
@@ -187,7 +187,7 @@ def is_english(text: str) -> bool:
 
 
 def person_names_in(text: str) -> frozenset[str]:
-    """The words that may name a person, in lower case. A capital alone is no proof, and no name needs one.
+    """The words that may name a person, in lower case. A capital alone is not proof, and no name needs one.
 
     A name has a capital that is not the question's first letter; or the whole question is in lower case, and the word
     follows "did", "does" or "has" or owns something ("maria's"). Acronyms are none, nor what follows a determiner or a

@@ -233,7 +233,7 @@ def _read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
     lists: dict[str, list[Any]] = {
         "roots": [*roots],
         "states": sorted(v.states),
-        "groups": [0, *sorted(v.groups or ())],  # no group has the key 0, and an empty list is no SQL
+        "groups": [0, *sorted(v.groups or ())],  # no group has the key 0, and an empty list is not SQL
     }
     sql = _RELATED_SQL
     for name, members in lists.items():

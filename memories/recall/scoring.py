@@ -42,7 +42,7 @@ from memories.search.base import SearchIndex
 from memories.search.query_terms import has_identifier, words
 from memories.search.rows import HybridHits, RankingFields
 
-# Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
+# Yields keys with their numbers; called only if they are read, which most recalls never do.
 _NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
 
 
@@ -89,7 +89,7 @@ class Trace:
 class Candidate(NamedTuple):
     """A memory that may be the answer. A score is 0 if that search does not find it at all; ranks start at 1.
 
-    add_lengths_and_turns() fills in `words`, its length, and `is_turn`, whether its thread has others beside it.
+    add_lengths_and_turns() fills in `words`, its length, and `is_turn`, whether its thread has others next to it.
     """
 
     key: int
@@ -160,7 +160,7 @@ def add_lengths_and_turns(
 ) -> list[Candidate]:
     """The candidates with `words` and `is_turn` filled in from `rows`; no queries.
 
-    A turn has a place after the first in its thread, or another candidate beside it there.
+    A turn has a place after the first in its thread, or another candidate next to it there.
     """
     threads = Counter(rows[c.key].thread_id for c in candidates)
     complete = []
@@ -463,9 +463,9 @@ def _newest_adjustments(
 
 
 def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields]) -> dict[int, float]:
-    """For each memory outside threads, the mean of the two best scores among the memories stored beside it.
+    """For each memory outside threads, the mean of the two best scores among the memories stored next to it.
 
-    These are the three right before and the three right after, in the same group; one that is no candidate counts as 0.
+    These are the three right before and the three right after, in the same group; one that is not a candidate counts as 0.
     What other groups store in between does not part them.
     """
     alone = sorted((rows[key].group_id, rows[key].place, key) for key in fused if rows[key].thread_id is None)

@@ -2,7 +2,7 @@
 
 "Development sets" are the public sets of docs/recall.md (locomo, realtalk, beam100k, wikiqa and their sessions). What no
 measurement is recorded for is marked "set by hand". Bounds of a request are in memories.recall, sizes of caches and
-buffers beside the cache.
+buffers next to the cache.
 """
 
 from dataclasses import dataclass, replace
@@ -83,7 +83,7 @@ LONG_TEXT_WORDS: Final = 180
 # Adjustments
 # Turns whose mean is their thread's score; two, four and five brought nothing on the same sets
 THREAD_BEST: Final = 3
-# Scores of memories stored beside: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences keep the order of their articles.
+# Scores of memories stored next to: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences keep the order of their articles.
 BESIDE_BEST: Final = 2  # best scores that count
 BESIDE_REACH: Final = 3  # memories before and after
 # The newest note of a thread before the thread's best one, in a question how things stand: more than their lengths and
@@ -109,10 +109,10 @@ SIMILAR_COSINE: Final = 0.45  # so do these, if the verified one is about as nea
 NEARER_BY: Final = 0.2
 ABOUT_COSINE: Final = 0.5  # to the question: the verified one is about it
 CROWDED_OUT: Final = 3  # verified memories looked for beyond the candidates
-# At most, so that scripts without spaces and addresses are no one-word texts; set by hand
+# At most, so that scripts without spaces and addresses are not one-word texts; set by hand
 CHARS_PER_WORD: Final = 10
 
-# Memories of the time that a question names, newest first: candidates beside those of the searches, and listed if the
+# Memories of the time that a question names, newest first: candidates in addition to those of the searches, and listed if the
 # question asks for that time alone. Of 0, 60, 200 and 500 candidates: R@10 of locomo's 140 dated questions is 83.2, 85.0,
 # 85.7 and 85.7; realtalk's 17 and the sessions' stay.
 DATED_CANDIDATES: Final = 200
@@ -172,7 +172,7 @@ UNKNOWN: Final = AbstentionLimits("unknown", wanted=0.47, words=0.45, strangers=
 # What is reached above the limit from which an answer is sure, its confidence "high"
 SURE_MARGIN: Final = 0.1
 JUDGED_CANDIDATES: Final = 10  # best candidates that abstention looks at; set by hand
-MAX_NEAREST: Final = 3  # closest memories shown beside an abstention; set by hand
+MAX_NEAREST: Final = 3  # closest memories shown next to an abstention; set by hand
 # Cosines of unrelated texts have about this mean and spread. The nearest of a few unrelated texts is not as near as the
 # nearest of many, so fewer than CROWD candidates must reach less, and unknown names say nothing.
 UNRELATED_MEAN: Final = 0.02
@@ -201,7 +201,7 @@ MIN_COLLECTED: Final = 20
 USUAL_HIT_TOKENS: Final = 40  # of a text; with fewer hits than this leaves room for, down to MIN_COLLECTED
 MIN_HIT_TOKENS: Final = 16
 
-# A second hop by name: what names somebody whom the first memory names, if the question describes somebody. Of boosts 0.1 to
+# A second hop by name: what names the person whom the first memory names, if the question describes a person. Of boosts 0.1 to
 # 0.5 on 25 questions with a bridge (docs/recall.md)
 HOP_BOOST: Final = 0.2
 HOP_TO_FIRST: Final = 0.001  # the first memory stays first

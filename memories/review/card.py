@@ -32,7 +32,7 @@ from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust
 
 ALIKE: Final = 0.5  # share of the letters that two texts have in common
-BESIDE: Final = 4  # memories beside the one to decide about; more would need scrolling
+BESIDE: Final = 4  # memories next to the one to decide about; more would need scrolling
 MAX_EVIDENCE: Final = 8
 MIN_COSINE: Final = 0.5  # below it, two texts have little more than their language in common
 MAX_LINKS: Final = 50  # of one memory that are read
@@ -40,7 +40,7 @@ MAX_LINKS: Final = 50  # of one memory that are read
 
 @dataclass(frozen=True)
 class ComparedMemory:
-    """A memory beside the one to decide about: the link between them, the reason, the differences.
+    """A memory next to the one to decide about: the link between them, the reason, the differences.
 
     `parts` is the word difference from its text to the text to decide about. `link` is the open link that a decision
     settles, `link_kind` its kind.
@@ -91,7 +91,7 @@ class ProposedChange:
     parts: tuple[DiffPart, ...] = ()
     effects: tuple[str, ...] = ()
     refusal: str = ""
-    name: str = ""  # of what it is about, if that is no memory
+    name: str = ""  # of what it is about, if that is not a memory
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Closing links: an open one is settled (somebody acted on it) or dismissed (nothing had to be done)."""
+"""Closing links: an open one is settled (it was acted on) or dismissed (nothing had to be done)."""
 
 from uuid import UUID
 

@@ -151,7 +151,7 @@ def close_overdue(actor: Actor, *, now: datetime) -> int:
             continue
         closed += 1
         status = ProposalStatus.EXPIRED if has_expired else ProposalStatus.STALE
-        with suppress(Conflict), transaction.atomic():  # somebody decided meanwhile
+        with suppress(Conflict), transaction.atomic():  # a person decided meanwhile
             close(actor, proposal, status)
     return closed
 

@@ -27,7 +27,7 @@ from memories.queries.versions import head_keys
 from memories.review.sensitive import find_sensitive
 from memories.types import State, Trust
 
-CAP: Final = 500  # per kind; counting further helps nobody
+CAP: Final = 500  # per kind; counting further does not help
 LISTED: Final = 100  # cards that are read at once
 COUNTS: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 WAITING_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "waiting.sql").read_text(

@@ -23,7 +23,7 @@ OLD_VERSION = gettext_noop("the former version still holds it, for people only; 
 
 
 def find_sensitive(groups: list[int] | None, *, limit: int) -> list[int]:
-    """The keys of the live memories in which a scan found something that nobody has decided about, oldest first."""
+    """The keys of the live memories in which a scan found something undecided, oldest first."""
     rows = MemoryFinding.objects.filter(
         status=FindingStatus.OPEN, memory__state=State.LIVE, memory__trust__in=SHOWN
     )
@@ -33,7 +33,7 @@ def find_sensitive(groups: list[int] | None, *, limit: int) -> list[int]:
 
 
 def open_findings(memory: Memory) -> list[MemoryFinding]:
-    """What a scan found in this version, and nobody has decided about."""
+    """What a scan found in this version and is undecided."""
     return list(MemoryFinding.objects.filter(memory=memory, status=FindingStatus.OPEN).order_by("kind"))
 
 
@@ -95,9 +95,7 @@ def find_open(actor: Actor, id_: str | UUID) -> tuple[Memory, list[MemoryFinding
     require_person(actor, "decide about the sensitive text of")
     findings = open_findings(memory)
     if not findings:
-        raise Conflict(
-            f"Nothing sensitive is open in {memory.id}.", hint="Somebody may have decided already."
-        )
+        raise Conflict(f"Nothing sensitive is open in {memory.id}.", hint="It may have been decided already.")
     return memory, findings
 
 

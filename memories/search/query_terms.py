@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _QUOTED = re.compile(r"[\"“”]([^\"“”]+)[\"“”]")
 # Paths, versions, addresses, snake_case, error-codes: parts that belong together in this order.
 _JOINED = re.compile(r"(?<![^\s(\[{<'\"])[/~.]*\w+(?:[._/:@\\-]+\w+)+")
-_ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")  # plural ones, which are no identifiers of two parts: ADRs
+_ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")  # plurals, which are not identifiers of two parts: ADRs
 _HAS_SIGN = re.compile(r"[\d_/\\@]|\w\.\w")
 STOP_WORDS = parse_words(read_sections("stop_words")["stop words"])
 
@@ -93,7 +93,7 @@ def is_letter(term: str) -> bool:
 
 
 _SPACE_BEFORE = r"(?<![\w/.@-])"
-# Each kind by its own form. Dates and plain numbers are no identifiers: many texts have them by chance.
+# Each kind by its own form. Dates and plain numbers are not identifiers: many texts have them by chance.
 _KINDS = (
     r"[A-Za-z]{2,12}-\d{1,7}",  # tickets and decisions: HAR-1203, ADR-022
     r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*[-_]\d{1,4}(?:\.[a-z][a-z0-9.-]*)?",  # hosts: stg-web-03
@@ -111,7 +111,7 @@ _IDENTIFIER = re.compile(rf"{_SPACE_BEFORE}(?:{'|'.join(_KINDS)})(?![\w/]|[.-]\w
 _NUMBERED = re.compile(
     r"\b(?:port|error|code|ticket|issue|pr|rfc|build|bug)s?\s+#?(\d{2,7})\b|#(\d{2,7})\b", re.I
 )
-# Of four digits that are no year, or of two parts, as ports and versions are.
+# Of four digits that are not a year, or of two parts, as ports and versions are.
 _EXACT_NUMBER = re.compile(
     r"(?<![\w.,/:#$€£-])(?!(?:1[5-9]|20|21)\d\d\b(?!\.\d))(?:\d{4,}|\d+\.\d+)(?![\w,/:-]|\.\d|\s?%)"
 )

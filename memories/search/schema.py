@@ -12,7 +12,7 @@ from access.additions import additions
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 _SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
-# In the folder of a database's vendor, or beside the folders where all databases run the same; some have not all.
+# In the folder of a database's vendor, or next to the folders where all databases run the same; some have not all.
 FILES = (
     "extensions.sql", "letters.sql", "words.sql", "rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql",
     "vectors.sql", "group_use.sql", "withdrawn.sql", "withdrawn_rows.sql", "statistics.sql",

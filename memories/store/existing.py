@@ -231,7 +231,7 @@ def read_chains(rows: list[Memory]) -> dict[int, list[Memory]]:
         chains[version.root_key].append(version)
     links = Link.objects.filter(kind=LinkKind.CONFLICT, target__in=roots).select_related("source")
     for link in links:
-        if ON_APPROVAL in link.evidence:  # other conflict links are no replacements
+        if ON_APPROVAL in link.evidence:  # other conflict links are not replacements
             chains[link.target_id].append(link.source)
     return chains
 

@@ -125,7 +125,7 @@ def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: fl
     if rule.plain is not NOW:
         return Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
     why = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
-    # Of memories that recall returns: a candidate that nobody has approved may be withdrawn.
+    # Of memories that recall returns: a candidate that is not approved may be withdrawn.
     if not why or rule.held is NOW or memory.trust not in VISIBLE_TRUSTS:
         return Verdict(NOW)
     # A curator's edit of a disputed memory decides about it.
@@ -155,7 +155,7 @@ def actor_kind(actor: Actor, group: int) -> ActorKind:
 
 
 def protection(memory: Memory) -> str:
-    """Who stands behind a memory that agents may not change by themselves; empty if nobody does.
+    """Who stands behind a memory that agents may not change by themselves; empty if no person does.
 
     What a plan is to replace protects the plan as well: the memory that counts until then leads to it.
     """
@@ -168,7 +168,7 @@ def protection(memory: Memory) -> str:
 
 
 def own_protection(memory: Memory) -> str:
-    """Who stands behind this row itself; empty if nobody does."""
+    """Who stands behind this row itself; empty if no person does."""
     if memory.pinned and was_pinned_by_person(memory):
         return "a person pinned it"
     if memory.trust == Trust.VERIFIED:

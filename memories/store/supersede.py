@@ -1,6 +1,6 @@
 """Supersede a memory: another takes its place, and it stays as history.
 
-If the other is dated ahead and is withdrawn before its day, what it was to replace counts on, until it comes back.
+If the other is dated ahead and is withdrawn before its day, the current fact stays valid until the plan comes back.
 """
 
 from datetime import datetime
@@ -121,7 +121,7 @@ def settle_on_approval(actor: Actor, memory: Memory, now: datetime, *, is_done: 
 
 
 def activate_candidate(actor: Actor, candidate: Memory) -> None:
-    """Make a candidate active. Conflicts with live memories that it was written to replace stay open: nobody approved it."""
+    """Make a candidate active. Conflicts with live memories that it was written to replace stay open: it was not approved."""
     seen = {"state": State.LIVE, "trust": Trust.CANDIDATE}
     because = "it was stored again"
     change_row(actor, Operation.TRUST, candidate, {"trust": Trust.ACTIVE}, seen=seen, reason=because)
@@ -204,7 +204,7 @@ def was_called_off_after(memory: Memory, moment: datetime) -> bool:
 def follow_withdrawal(actor: Actor, memory: Memory) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Call a plan off that has just been withdrawn: the consequences, and what the log keeps of it."""
     revived = call_off_plan(actor, memory) if is_withdrawn_now(memory) else ()
-    lines = tuple(f"{row.id}, which it was to replace, counts on as before" for row in revived)
+    lines = tuple(f"{row.id} stays valid: what was to replace it is withdrawn" for row in revived)
     return lines, {CALLED_OFF: [str(row.id) for row in revived]} if revived else {}
 
 

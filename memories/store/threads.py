@@ -187,7 +187,7 @@ def stale_rows(rows: Sequence[Memory]) -> list[Memory]:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """The columns stored beside a text to find it by."""
+    """The columns stored next to a text to find it by."""
 
     content_hash: str
     fold_hash: str

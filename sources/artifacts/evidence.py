@@ -1,4 +1,4 @@
-"""Evidence: chunks of files that answer a question, shown beside memories by recall and context packs."""
+"""Evidence: chunks of files that answer a question, shown next to memories by recall and context packs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +99,7 @@ def wide_json(answer: WideAnswer) -> Json:
 
 
 def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()) -> WideAnswer:
-    """recall(), and beside it the chunks of files if `kinds` asks for evidence; without that it is recall() alone.
+    """recall(), and next to it the chunks of files if `kinds` asks for evidence; without that it is recall() alone.
 
     Raises as recall() does, and InvalidInput for an unknown kind, or ids with evidence.
     """

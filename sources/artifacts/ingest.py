@@ -226,7 +226,7 @@ def ingest_content(
     """Store files sent by a client, as pairs of path and bytes. Paths are names only: nothing is opened.
 
     Raises:
-        InvalidInput, TooLarge: a path or a size is not allowed, or a file is no text.
+        InvalidInput, TooLarge: a path or a size is not allowed, or a file is not text.
         NotPermitted, GroupNotFound: the actor may not write in the group.
     """
     sent = [(check_path(path), data) for path, data in files]

@@ -49,7 +49,7 @@ def prove(actor: Actor, chunk_id: str | UUID, memory_id: str | UUID) -> ChunkPro
         proof, is_new = ChunkProof.objects.get_or_create(
             memory_id=memory.root_key, locator=chunk.locator, defaults={"chunk": chunk, "author_name": actor.name[:300]}
         )  # fmt: skip
-        if proof.stale_at is not None:  # somebody looked again
+        if proof.stale_at is not None:  # a person looked again
             proof.chunk, proof.stale_at, is_new = chunk, None, True
             proof.save(update_fields=["chunk", "stale_at"])
         if is_new:

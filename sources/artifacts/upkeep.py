@@ -120,7 +120,9 @@ def _decide_chunk(actor: Actor, chunk_id: str, after: ChunkState) -> Chunk:
     is_release = after == ChunkState.LIVE
     if not is_release and not row.released_by:
         raise Conflict(
-            "Nobody released this chunk.", hint="Only a released chunk can be held back again.", field="chunk"
+            "This chunk was not released.",
+            hint="Only a released chunk can be held back again.",
+            field="chunk",
         )
     before = ChunkState.HELD if is_release else ChunkState.LIVE
     with transaction.atomic():

@@ -33,7 +33,7 @@ def _find_inbox(user: User) -> Group | None:
 
 
 def find_or_create_inbox(actor: Actor, user: User) -> Group:
-    """The person's inbox, made by the first capture; nobody else is a member."""
+    """The person's inbox, made by the first capture; no other person is a member."""
     return _find_inbox(user) or make_inbox(actor, user)
 
 

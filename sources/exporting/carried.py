@@ -30,7 +30,7 @@ def seal_of(kind: str, record: dict[str, Any]) -> str:
 
 
 def has_seal(kind: str, record: dict[str, Any], seal: Any) -> bool:
-    """True if this store wrote the line, and nobody changed it."""
+    """True if this store wrote the line, and it is unchanged."""
     return isinstance(seal, str) and constant_time_compare(seal, seal_of(kind, record))
 
 

@@ -42,7 +42,7 @@ CHARS_AT_ONCE = 2**23
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 WAITS = "imported texts wait for a person"
 LEADS_OUT = "files whose names lead out of the zip"
-MAX_NAME_CHARS: Final = 80  # longer ones are no names by which an entity is found
+MAX_NAME_CHARS: Final = 80  # longer ones are not names by which an entity is found
 RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
 
 ReadRecords = Callable[[Path, LineRules], Iterable[SourceRecord]]

@@ -72,7 +72,7 @@ def read_places(path: Path) -> tuple[PlaceRule, ...]:
     """The rules of a map: a line `pattern = group` each, NOWHERE to leave a place out; # begins a comment.
 
     Raises:
-        NotFound: the file cannot be read. InvalidInput: a line is no rule.
+        NotFound: the file cannot be read. InvalidInput: a line is not a rule.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -86,7 +86,7 @@ def read_places(path: Path) -> tuple[PlaceRule, ...]:
         pattern, _, group = (part.strip() for part in text.rpartition("="))
         if not pattern or not group:
             raise InvalidInput(
-                f"Line {number} of {path.name} is no rule.",
+                f"Line {number} of {path.name} is not a rule.",
                 hint="Write `place = group`, `place* = group`, or `place = -` to leave it out.",
                 field="map",
             )

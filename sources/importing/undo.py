@@ -53,7 +53,7 @@ def undo_import(
 ) -> UndoneImport:
     """Take back everything that an import wrote, the last first, in short transactions; a repeated call does the rest.
 
-    Memories are hidden as if they had never been stored, and the same file can be imported again. What somebody changed,
+    Memories are hidden as if they had never been stored, and the same file can be imported again. What was changed,
     used or decided about since stays, and is listed.
 
     Raises:
@@ -62,7 +62,7 @@ def undo_import(
     try:
         id_ = run if isinstance(run, UUID) else UUID(run.strip())
     except ValueError:
-        raise InvalidInput(f"'{str(run)[:40]}' is no id of an import.", field="run") from None
+        raise InvalidInput(f"'{str(run)[:40]}' is not an id of an import.", field="run") from None
     entries = AuditEntry.objects.filter(origin=audit.OWN, run=id_).select_related("payload_row")
     if not entries.filter(operation=Operation.IMPORT).exists():
         raise NotFound("No import has this id.", hint="The report of an import names it.", field="run")

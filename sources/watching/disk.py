@@ -13,7 +13,7 @@ from sources.importing.formats.notes.locus import ENDINGS as LOCUS_ENDINGS
 
 MARKER: Final = ".loci-folder"
 ENDINGS: Final = (*NOTES, *LOCUS_ENDINGS)
-SKIPPED: Final = frozenset({"node_modules", "__pycache__", "__MACOSX"})  # beside what is hidden
+SKIPPED: Final = frozenset({"node_modules", "__pycache__", "__MACOSX"})  # next to what is hidden
 QUIET_S: Final = 0.5  # a file that changed less than this ago may still be written
 MAX_FILES: Final = 100_000
 ROOM: Final = ".room.json"  # a folder with it is a room on disk
@@ -118,7 +118,7 @@ def open_plain(path: Path) -> BinaryIO:
     file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | os.O_NONBLOCK), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(f"{path} is no plain file")
+        raise OSError(f"{path} is not a plain file")
     return file
 
 

@@ -26,7 +26,7 @@ from storage.ids import new_id
 
 SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily log leaves these memories out
 NAME_CHARS: Final = 60
-ENCRYPTED: Final = "The store is encrypted, and files beside it would not be."
+ENCRYPTED: Final = "The store is encrypted, and files next to it would not be."
 ALLOW: Final = "To keep plain files next to an encrypted store, set files.beside_encryption = true."
 ONLY_READ: Final = "is only read now: changed memories are not written into its files"
 WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
@@ -44,7 +44,7 @@ def add_folder(
     """Watch a folder: its notes become memories of the group. A folder already watched gets the new options.
 
     Raises:
-        NotFound, InvalidInput: the path is no folder, or one that is not watched.
+        NotFound, InvalidInput: the path is not a folder, or one that is not watched.
         Conflict: it lies in a watched folder, or has one in it; or the store is encrypted.
         GroupRequired, GroupNotFound, NotPermitted: the group cannot be used, or is private.
     """

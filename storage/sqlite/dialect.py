@@ -69,7 +69,7 @@ def database_files(database: Path) -> tuple[Path, Path, Path]:
 
 
 def _open_lock_file(database: Path) -> int:
-    """A descriptor of the lock file beside the database, created with mode 0600."""
+    """A descriptor of the lock file next to the database, created with mode 0600."""
     return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
 
 

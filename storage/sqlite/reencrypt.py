@@ -91,7 +91,7 @@ def copy_with_key(
     new: DatabaseKey | None,
     progress: Progress = ignore_progress,
 ) -> int:
-    """Write a copy of a database, which nobody else may have open, under another key; return the number of its rows.
+    """Write a copy of a database, which no other process may have open, under another key; return the number of its rows.
 
     1. write the log back and copy everything: tables, virtual tables, triggers
     2. compare every row of both

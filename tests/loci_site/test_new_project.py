@@ -22,7 +22,7 @@ MEMBER = (
     "Nothing is stored yet in '{0}'. You cannot make the group: an operator can (loci group create {0}), and so can a token"
     " with the scope 'create-group' by its first store. If it is there already, one of its admins can make you a member."
 )
-MAKER = "Nothing is stored yet in '{0}'. Your first store makes the group, unless it is somebody else's."
+MAKER = "Nothing is stored yet in '{0}'. Your first store creates the group, unless the name belongs to a group you cannot access."
 SCOPES = pytest.mark.parametrize(
     ("scopes", "words"), [(("read", "write"), MEMBER), (("read", "write", "create-group"), MAKER)]
 )

@@ -126,7 +126,7 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
     note = ""
     if leaving.sole_admin_of and successor is None:
         groups = ", ".join(group.slug for group in leaving.sole_admin_of)
-        note = f" Nobody else administers {groups}: --hand-over-to names who does from now on."
+        note = f" No other person administers {groups}: name the new admin with --hand-over-to."
     tokens = leaving.tokens
     revoked = f"{tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
@@ -163,7 +163,7 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     if not text:
         return CommandAnswer(
             [LockOut.json(row) for row in rows],
-            "\n".join(lock_line(row) for row in rows) or "Nobody is locked out.",
+            "\n".join(lock_line(row) for row in rows) or "No one is locked out.",
         )
     found = [row for row in rows if len(text) >= 4 and str(row.id).startswith(text)]
     if not found:

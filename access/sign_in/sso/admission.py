@@ -102,7 +102,7 @@ def create_user(visitor: Visitor) -> User:
     wanted = filter(None, (visitor.name, visitor.email))
     name = next((each for each in wanted if not User.objects.filter(username__iexact=each).exists()), "")
     if not name:
-        raise NotPermitted(f"The name '{visitor.label}' belongs to somebody else here.", hint=ASK)
+        raise NotPermitted(f"The name '{visitor.label}' belongs to another person here.", hint=ASK)
     with transaction.atomic():
         user = add_person(sign_in_actor(visitor), name, PersonChange(email=visitor.email), password=None)
         user.set_unusable_password()

@@ -58,7 +58,7 @@ def header_of(request: HttpRequest, name: str) -> str | None:
 
 @sync_and_async_middleware
 def end_other_persons_session(get_response: Handler) -> Handler:
-    """Middleware: end a session begun by a proxy as soon as the proxy names nobody or somebody else."""
+    """Middleware: end a session begun by a proxy as soon as the proxy names no person or another one."""
     if iscoroutinefunction(get_response):
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:

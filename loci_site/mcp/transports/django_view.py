@@ -33,7 +33,7 @@ from loci_site.server.db_threads import in_db_thread
 
 OUTBOX_MESSAGES = 16  # a slow client blocks its tool instead of filling our memory
 
-# If the client goes or a middleware fails while the response leaves Django, nobody reads or closes it.
+# If the client goes or a middleware fails while the response leaves Django, it is neither read nor closed.
 UNREAD_S = 10.0
 
 # Django's server sets these itself for the bytes that it sends.
@@ -119,7 +119,7 @@ def response_headers(start: Message) -> dict[str, str]:
 class TransportExchange(AsyncIterator[bytes]):
     """One request in the transport: a task, and an iterator over the chunks of its response.
 
-    The task ends with the iteration, when the reader is cancelled, with `close()`, and if nobody reads at all.
+    The task ends with the iteration, when the reader is cancelled, with `close()`, and if it is never read.
     """
 
     def __init__(self, manager: StreamableHTTPSessionManager, scope: Scope, body: bytes) -> None:
@@ -170,7 +170,7 @@ async def run_exchange(
 ) -> None:
     """Pass one request through the transport; None in the outbox marks the end.
 
-    A cancelled task puts nothing: nobody reads any longer, and a full outbox would block it for ever.
+    A cancelled task puts nothing: there is no reader any longer, and a full outbox would block it for ever.
     """
     try:
         async with manager.run():

@@ -26,7 +26,7 @@ NEXT: Final = (
     "Now set storage.encryption to none, or take it out of config.toml: until then nothing opens the store."
 )
 LOST_KEY: Final = (
-    "Nobody can read the memories and the backups without this key, and nobody can make it again: keep a copy of it in "
+    "Without this key the memories and the backups cannot be read, and the key cannot be made again: keep a copy of it in "
     "another place, not with the backups."
 )
 OLD_FILE: Final = (

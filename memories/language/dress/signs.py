@@ -1,7 +1,7 @@
-"""The signs that change a fact, and belong to the words and numbers beside them.
+"""The signs that change a fact, and belong to the words and numbers next to them.
 
 A sign before a number, what separates two digits (any separator is the same: 2024-05-03, 2024.05.03), + and # in a name
-(C++, C#), per cent, degrees and currency beside a number, "!" before a word, operators between two operands, and the
+(C++, C#), per cent, degrees and currency next to a number, "!" before a word, operators between two operands, and the
 signs of mathematics and music that belong to one (√9, B♭). Any other sign is dress.
 """
 
@@ -175,7 +175,7 @@ _WORDS = re.compile(r"[^\W_]+(?: [^\W\d_][^\W_]*)*")
 _TABLES: Final = read_sections("signed_names")
 _WITH_PLUS: Final = parse_words(_TABLES["names with a plus"])
 _WITH_MINUS: Final = parse_words(_TABLES["names with a minus"])
-_BESIDE_LETTER: Final = parse_words(_TABLES["beside a letter"])
+_BESIDE_LETTER: Final = parse_words(_TABLES["next to a letter"])
 _OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no script
 _NO_MARKS = {ord(_OPEN): " ", ord(_CLOSE): " "}
 _BETWEEN_DIGITS = "+*^<>=~%×÷±&"
@@ -228,7 +228,7 @@ def _joins_operands(found: re.Match[str]) -> bool:
 
 
 def _is_operand(word: str) -> bool:
-    """True for a number, a single letter that is no word, or code."""
+    """True for a number, a single letter that is not a word, or code."""
     bare = word.strip(".:/()[]")
     is_letter = len(bare) == 1 and bare not in _ARTICLES
     return is_letter or bare in _LITERALS or bool(_CODE.search(word))
@@ -262,7 +262,7 @@ def keep_signs(text: str) -> str:
 
 
 def find_signs(text: str, start: int, end: int) -> str:
-    """The signs in text[start:end], a run without letters and digits, that change what stands beside it."""
+    """The signs in text[start:end], a run without letters and digits, that change what stands next to it."""
     run = text[start:end]
     before, after = text[start - 1 : start], text[end : end + 1]
     if before.isdigit() and after.isdigit():

@@ -57,7 +57,7 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> list[
     """Lift one tombstone by its id, or all of a memory by the memory's id, and return them. One transaction, audited.
 
     Raises:
-        NotPermitted: the actor is no person, or may not curate the group.
+        NotPermitted: the actor is not a person, or may not curate the group.
         NotFound: no tombstone in force in a group that the actor may enter has that id.
         InvalidInput: the id is malformed, or the reason is too long.
     """

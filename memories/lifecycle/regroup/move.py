@@ -323,7 +323,7 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     """Move back what one run moved away from a group; all of it or nothing.
 
     Raises:
-        InvalidInput: it is no run id.
+        InvalidInput: it is not a run id.
         NotFound: no move from this group has it.
         Conflict: something of it moved on or was purged, or the group would not take it back now.
     """
@@ -331,7 +331,7 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
         named = UUID(run)
     except ValueError:
         raise InvalidInput(
-            f"'{run}' is no run id.", hint="The move's answer names it.", field="run"
+            f"'{run}' is not a run id.", hint="The move's answer names it.", field="run"
         ) from None
     source = find_group(actor, slug, right=CURATE)
     require_person(actor, "move")
@@ -477,7 +477,7 @@ def record_sources(rows: Sequence[Memory], source: Group, target: Group) -> None
         refs = [ref for _, ref in some]
         records = MovedSource.objects.filter(source_ref__in=refs)
         mine = [row for row in records if (row.source, row.source_ref) in named]
-        # Whoever was sent to the old group is sent to the new one; nobody is sent from where the source is now.
+        # Whoever was sent to the old group is sent to the new one; no one is sent from where the source is now.
         onward = [row.pk for row in mine if row.to_id == source.key and row.group_id != target.key]
         ended = [row.pk for row in mine if row.group_id in (source.key, target.key)]
         MovedSource.objects.filter(pk__in=ended).delete()

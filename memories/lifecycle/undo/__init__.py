@@ -1,6 +1,6 @@
 """Undo of a single write: its answer carries an undo id, with which the same token takes it back for 24 hours.
 
-The id names the change to the server, and tells nobody else anything: it is one block of AES, as the cursors of lists are,
+The id names the change to the server, and tells others nothing: it is one block of AES, as the cursors of lists are,
 of the number of the change; the log says whose change it is.
 """
 
@@ -126,7 +126,7 @@ def find_write(actor: Actor, change: int) -> list[AuditEntry]:
     """The log rows of the write that an undo id names.
 
     Raises:
-        NotFound: it is no write of this token.
+        NotFound: it is not a write of this token.
         Conflict: it is older than UNDO_HOURS, or its text was purged.
     """
     entries = AuditEntry.objects.filter(

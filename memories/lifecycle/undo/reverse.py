@@ -281,7 +281,7 @@ class _Reversal:
             require_right(self.actor, Memory(group=Group.objects.get(pk=group)), right=self.terms.right)
 
     def _tell(self, found: Model, *, is_made: bool) -> None:
-        """Log what was done to a row that is no memory, and say it."""
+        """Log what was done to a row that is not a memory, and say it."""
         event, line = told(found, is_made=is_made, reason=self.terms.reason)
         if event is not None:
             self._events.append(event)

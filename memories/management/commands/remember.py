@@ -115,5 +115,5 @@ def outcome_lines(stored: StoreResult) -> list[str]:
 
 
 def other_group(memory: Memory, stored: StoreResult) -> str:
-    """The group of a similar memory if it is another one, so that nobody replaces it by mistake."""
+    """The group of a similar memory if it is another one, so that it is not replaced by mistake."""
     return "" if memory.group.slug == stored.group else f" in {printable(memory.group.slug)}:"

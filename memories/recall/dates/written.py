@@ -29,7 +29,7 @@ MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
     name[:3]: number for number, name in enumerate(MONTHS, start=1)
 }
 MONTH_NUMBER["sept"] = 9
-# In other languages, read only beside a day or a year: Julio, Mai and Avril are people as well.
+# In other languages, read only next to a day or a year: Julio, Mai and Avril are people as well.
 _OTHER_LANGUAGES = (
     "januar februar märz april mai juni juli august september oktober november dezember",
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
@@ -59,7 +59,7 @@ def any_of(words: "list[str] | dict[str, int]") -> str:
 
 # Characters that no text means anything with (Unicode's private use area); each stands for one time.
 _FIRST_MARK = 0xE000
-_MAX_TIMES = 32  # a text that names more is no question
+_MAX_TIMES = 32  # a text that names more is not a question
 _PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + _MAX_TIMES - 1)}]"
 _ANY = re.compile(_PHRASE)
 
@@ -141,7 +141,7 @@ _ON_WEEKDAY = re.compile(
     rf"\b(?:on |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
     re.I,
 )
-# Beside another date.
+# Next to another date.
 _SOME_BESIDE = re.compile(rf"\b{_NUMBER} {_UNIT}s? (before|after) ({_PHRASE})", re.I)
 _BESIDE = re.compile(
     rf"\b(?:the |last |on )*(week(?:end)?|day|month|{_WEEKDAY[1:-1]}),? (before|after|of|on) ({_PHRASE})",
@@ -323,7 +323,7 @@ def mark_bounds(phrases: Phrases, *, today: date) -> None:
     phrases.mark(_BOUND, bound)
 
 
-_MAX_YEARS_AHEAD = 10  # a later number is no year: Cyberpunk 2077
+_MAX_YEARS_AHEAD = 10  # a later number is not a year: Cyberpunk 2077
 
 _ALONE, _END = r"(?<![\w.:/-])", r"(?![\w/:-]|\.\d)"  # no part of a version, an address or a path
 _YEAR_FIRST = re.compile(rf"{_ALONE}(\d{{4}})([-/.])(\d\d?)\2(\d\d?)(?:[T ]\d\d:\d\d\S*)?{_END}")
@@ -541,7 +541,7 @@ _MAY_NAME = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+(?:['’]\w+)?")
 # Words of a question that asks for a time and nothing more.
-_EMPTY_WORDS = parse_words(read_sections("question_words")["beside a time"])
+_EMPTY_WORDS = parse_words(read_sections("question_words")["next to a time"])
 _YEAR_ALONE = re.compile(r"^\W*\d{4}\W*$")
 
 

@@ -45,7 +45,7 @@ class Moved:
 def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_decided: bool = False) -> Moved:
     """Move a conversation to another group; where its policy holds writes back, one proposal waits for a curator.
 
-    `is_decided`: a curator of the target approves the proposal of somebody who may take it there. One transaction.
+    `is_decided`: a curator of the target approves the proposal of a person who may take it there. One transaction.
 
     Raises:
         NotFound, GroupNotFound: the conversation or the group is missing or closed to the actor.

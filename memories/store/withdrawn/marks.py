@@ -327,7 +327,7 @@ def refuse_withdrawn_texts(
 ) -> None:
     """Raise Conflict if a string in a JSON value is, or states, a text that was withdrawn in the group.
 
-    It names the path, such as `state.notes[2]`. In other dress counts too, since nobody would be asked about it.
+    It names the path, such as `state.notes[2]`. In other dress counts too, since no person would be asked about it.
     `is_whole`: only strings that are the text as a whole, and not in other dress.
     """
     if not value or not read_marks(group.key).exact:
@@ -351,7 +351,7 @@ def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
 def find_withdrawn_labels(
     drafts: Sequence[tuple[Group, Draft]], *, names: Sequence[str] = LABELS
 ) -> list[tuple[str, Withdrawn] | None]:
-    """The first of these fields beside each draft's text that is a withdrawn text, with its path; at most two queries."""
+    """The first of these fields next to each draft's text that is a withdrawn text, with its path; at most two queries."""
     asked = [
         (number, group.key, path, text)
         for number, (group, draft) in enumerate(drafts)

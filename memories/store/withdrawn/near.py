@@ -76,7 +76,7 @@ _rows: dict[int, WithdrawnRows] = {}
 _vectors: dict[tuple[int, str], dict[UUID, list[NDArray[np.float32]]]] = {}
 
 
-# As in the indexes memory_withdrawn and memory_withdrawn_global: with values beside the text SQLite would not take them.
+# As in the indexes memory_withdrawn and memory_withdrawn_global: with values next to the text SQLite would not take them.
 _WITHDRAWN = "(state = 'retracted' OR trust = 'rejected')"
 _GLOBAL = "scope = 'global'"
 

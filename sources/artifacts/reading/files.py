@@ -155,7 +155,7 @@ def read_text(data: bytes, kind: FileKind) -> FileText:
     """The text of a file's bytes.
 
     Raises:
-        Unreadable: it is no text, or a document that cannot be read.
+        Unreadable: it is not text, or a document that cannot be read.
     """
     if kind == FileKind.PDF:
         return read_pdf(data)

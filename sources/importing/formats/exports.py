@@ -1,4 +1,4 @@
-"""Import of an export: every row keeps its id, nothing is overwritten, and the file's log is stored beside this one."""
+"""Import of an export: every row keeps its id, nothing is overwritten, and the file's log is stored next to this one."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

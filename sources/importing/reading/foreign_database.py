@@ -35,7 +35,7 @@ class ForeignDatabase:
 
 @contextmanager
 def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
-    """A database, read only. One that nobody has open is read as immutable, so that no file appears beside it.
+    """A database, read only. One that is not open elsewhere is read as immutable, so that no file appears next to it.
 
     Raises:
         InvalidInput: it is not a database, is broken, or its tables cannot be read.

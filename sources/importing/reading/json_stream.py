@@ -12,7 +12,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
 class JsonFault(ValueError):
-    """The file is no JSON, is cut off, or has an element that is too large; the message says where."""
+    """The file is not JSON, is cut off, or has an element that is too large; the message says where."""
 
 
 class JsonItem(NamedTuple):
@@ -35,7 +35,7 @@ def read_items(file: BinaryIO) -> Iterator[JsonItem]:
 
 
 def peek(file: BinaryIO, *, items: int = 20) -> dict[str, Any]:
-    """The first values of a file by their keys, of a list the first element; empty if the file is no JSON.
+    """The first values of a file by their keys, of a list the first element; empty if the file is not JSON.
 
     The element of an outermost list has the key "".
     """
@@ -109,7 +109,7 @@ class JsonStream:
         return found
 
     def _next(self) -> str:
-        """The next character that is no space, not taken; empty at the end of the file."""
+        """The next character that is not a space, not taken; empty at the end of the file."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches anywhere
             if self._at < len(self._text):

@@ -93,7 +93,7 @@ class ExportGuard:
         )
 
 
-# For what was checked before: only what nobody can let in is still changed.
+# For what was checked before: only what no person can let in is still changed.
 TRUSTED: Final = {
     Family.GUESSED.value: GuardTreatment.LABEL,
     Family.INJECTION.value: GuardTreatment.LABEL,

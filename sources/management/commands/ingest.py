@@ -30,7 +30,7 @@ changed is replaced, and files that are gone retire. Find it with: loci recall Q
 class Command(FaceCommand):
     """Reads a folder or file and prints what became of it."""
 
-    help = "Read files as evidence: recall finds them beside memories when asked for."
+    help = "Read files as evidence: recall finds them next to memories when asked for."
     examples = EXAMPLES
     uses_model = True
 

@@ -120,7 +120,7 @@ def test_no_password_is_in_the_log_or_the_database(alice: User, caplog: pytest.L
     caplog.set_level("DEBUG")
     for _ in range(6):
         log_in("hunter2-in-the-wrong-field", "hunter2-in-the-right-field")
-    assert "somebody unknown" in caplog.text
+    assert "unknown person" in caplog.text
     stored = str(list(Attempts.objects.values())) + str(
         [(e.subject, said(e)) for e in AuditEntry.objects.all()]
     )
@@ -180,7 +180,7 @@ def test_an_operator_lifts_a_lock_by_command(alice: User, capsys: pytest.Capture
     call_command("person", "unlock", str(Attempts.objects.get(kind="login").id)[:8])
     assert is_in(log_in("alice", PASSWORD))
     call_command("person", "unlock")
-    assert "Nobody is locked out." in capsys.readouterr().out
+    assert "No one is locked out." in capsys.readouterr().out
 
 
 def test_old_counts_are_deleted(clock: time_machine.Traveller) -> None:

@@ -123,7 +123,7 @@ def test_locks_double_to_the_longest_and_are_logged_once_each(clock: time_machin
     assert waits == [30, 60, 100, 100]
     rows = AuditEntry.objects.filter(operation="login").order_by("key").select_related("payload_row")
     assert len(rows) == 4
-    assert (rows[0].actor, rows[0].via, rows[0].subject) == ("somebody unknown", "rest", f"address:{OFFICE}")
+    assert (rows[0].actor, rows[0].via, rows[0].subject) == ("unknown person", "rest", f"address:{OFFICE}")
     assert rows[0].payload_row.payload == {
         "action": "locked",
         "kind": "token",

@@ -91,7 +91,7 @@ def test_registrations_are_limited_and_logged_once(db: None) -> None:
     assert answers == [201] * 3 + [429] * 3
     row = AuditEntry.objects.select_related("payload_row").get(operation="login")
     assert (row.actor, row.payload_row.payload["kind"], row.payload_row.payload["failures"]) == (
-        "somebody unknown",
+        "unknown person",
         "register",
         3,
     )

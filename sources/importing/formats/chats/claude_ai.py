@@ -15,7 +15,7 @@ from sources.importing.records import SourceRecord
 
 STARTS: Final = ("conversations", "projects")
 ENDINGS: Final = (".zip", ".json", ".dms")
-DOCUMENTS: Final = "documents of projects, which are no memories"
+DOCUMENTS: Final = "documents of projects, which are not memories"
 
 
 def _is_claude_ai(path: Path) -> bool:

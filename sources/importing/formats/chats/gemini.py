@@ -20,7 +20,7 @@ from sources.importing.records import SourceRecord
 
 PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
 ENDINGS: Final = (".zip", ".json")
-NO_PROMPT: Final = "activities that are no prompts"
+NO_PROMPT: Final = "activities that are not prompts"
 NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
 
 

@@ -32,7 +32,7 @@ _RELATION: Final = re.compile(
 )
 _CONTEXT: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
-MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is no relation
+MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is not a relation
 
 
 def _is_basic_memory(path: Path) -> bool:

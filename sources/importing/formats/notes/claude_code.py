@@ -1,7 +1,7 @@
 """Claude Code's own memory: its memory folders, instruction files, and on demand its transcripts.
 
 A topic file is one memory. MEMORY.md is an index of them: only lines that lead nowhere are taken. Instruction files
-(CLAUDE.md, AGENTS.md, rules) are no memories: they are proposed for the group's instructions.
+(CLAUDE.md, AGENTS.md, rules) are not memories: they are proposed for the group's instructions.
 """
 
 import json
