@@ -17,7 +17,9 @@ from uuid import UUID
 Json = dict[str, Any]
 Day = date  # for keys of the name `date`
 AnswerClass = Any  # type[Answer], which mypy does not take for a key of a cache
-Read = Callable[[Any, bool], Any]  # of what the answer is about, or of a value, and whether a person reads it
+_Read = Callable[
+    [Any, bool], Any
+]  # of what the answer is about, or of a value, and whether a person reads it
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class ShownAs:
     `digits`: of a number. `is_absent`: an empty value is left out.
     """
 
-    at: str | Read = ""
+    at: str | _Read = ""
     about: str = ""  # in the OpenAPI document
     name: str = ""
     digits: int | None = None
@@ -59,7 +61,7 @@ class Key:
     name: str
     type: Any
     shown: ShownAs
-    at: str | Read
+    at: str | _Read
     default: Any
 
     @property
@@ -110,7 +112,7 @@ def keys_of(answer: AnswerClass) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _within(inner: str, at: str | Read) -> str | Read:
+def _within(inner: str, at: str | _Read) -> str | _Read:
     return f"{inner}.{at}" if isinstance(at, str) else lambda about, person: at(getattr(about, inner), person)
 
 
@@ -140,7 +142,7 @@ def _plan(answer: AnswerClass) -> tuple[Any, ...]:
     )
 
 
-def _follow(path: str) -> Read:
+def _follow(path: str) -> _Read:
     """Reads a path of attributes; None where a step is None."""
     steps = path.split(".")
 
@@ -152,7 +154,7 @@ def _follow(path: str) -> Read:
     return read
 
 
-def _converter(kind: Any, digits: int | None) -> Read | None:
+def _converter(kind: Any, digits: int | None) -> _Read | None:
     """What makes a JSON value of a value of this type, which is not None; None: it is one."""
     if isinstance(kind, UnionType):
         [kind] = [part for part in get_args(kind) if part is not type(None)]

@@ -21,7 +21,7 @@ from access.models import AuditEntry, Group
 from access.visibility import check_may_read
 
 BATCH_ROWS = 2000  # in memory
-EXPORTED_FIELDS = (
+_EXPORTED_FIELDS = (
     "origin", "chain", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run",
     "digest", "hash",
 )  # fmt: skip
@@ -113,7 +113,7 @@ def export_log(
 def export_lines(rows: QuerySet[AuditEntry]) -> Iterator[dict[str, Any]]:
     """The rows as dicts for JSON, by chain and number."""
     for entry in rows.order_by("origin", "chain", "seq").iterator(chunk_size=BATCH_ROWS):
-        row = {name: _as_json(getattr(entry, name)) for name in EXPORTED_FIELDS}
+        row = {name: _as_json(getattr(entry, name)) for name in _EXPORTED_FIELDS}
         payload = getattr(entry, "payload_row", None)
         said = payload and {"salt": payload.salt, "payload": payload.payload}
         yield {"kind": "log", "row": row, "said": said}
@@ -149,11 +149,11 @@ def written_today(actor: Actor, entries: QuerySet[AuditEntry]) -> list[AuditEntr
     All tokens of a user count as that user, and so does the user in the browser.
     """
     day = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    user = user_of(actor.name)
+    user = _user_of(actor.name)
     today = entries.filter(at__gte=day).only("memory_id", "actor")
-    return [entry for entry in today if user_of(entry.actor) == user]
+    return [entry for entry in today if _user_of(entry.actor) == user]
 
 
-def user_of(actor_name: str) -> str:
+def _user_of(actor_name: str) -> str:
     """The user part of an actor's name, "user" or "user/token"; Django allows no slash in a user's name."""
     return actor_name.partition("/")[0]

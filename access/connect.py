@@ -54,7 +54,7 @@ def running_address(home: Path) -> str | None:
 
 SCRIPTS = ("loci", DISTRIBUTION)
 UVX_FOLDER = "archive-v0"  # in uv's cache: the environments of uvx, whose programs are on no PATH
-WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
+_WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
 
 
 def base_url() -> str:
@@ -67,7 +67,7 @@ def base_url() -> str:
         return str(server.public_url).rstrip("/")
     if running := running_address(settings.LOCI.home):
         return running
-    host = WILDCARD_HOSTS.get(server.host, f"[{server.host}]" if ":" in server.host else server.host)
+    host = _WILDCARD_HOSTS.get(server.host, f"[{server.host}]" if ":" in server.host else server.host)
     return f"http://{host}:{server.port}"
 
 
@@ -87,7 +87,7 @@ def client_json(secret: str) -> str:
 
 
 @dataclass(frozen=True)
-class ConnectLine:
+class _ConnectLine:
     """What a person pastes to connect one client, and where."""
 
     client: str
@@ -95,7 +95,7 @@ class ConnectLine:
     text: str
 
 
-def connect_lines(secret: str) -> list[ConnectLine]:
+def connect_lines(secret: str) -> list[_ConnectLine]:
     """The lines for the usual clients, each with the token in it."""
     address, header = f"{base_url()}/mcp", f"Authorization: Bearer {secret}"
     codex = (
@@ -104,16 +104,16 @@ def connect_lines(secret: str) -> list[ConnectLine]:
     server = {"type": "http", "url": address, "headers": {"Authorization": f"Bearer {secret}"}}
     code = shlex.quote(json.dumps({"name": "loci", **server}))
     return [
-        ConnectLine("Claude Code", gettext("In a terminal"), claude_line(secret)),
-        ConnectLine("Codex", gettext("In a terminal; LOCI_TOKEN must be set whenever Codex starts"), codex),
-        ConnectLine("Cursor", gettext("In ~/.cursor/mcp.json"), client_json(secret)),
-        ConnectLine("VS Code", gettext("In a terminal"), f"code --add-mcp {code}"),
-        ConnectLine(
+        _ConnectLine("Claude Code", gettext("In a terminal"), claude_line(secret)),
+        _ConnectLine("Codex", gettext("In a terminal; LOCI_TOKEN must be set whenever Codex starts"), codex),
+        _ConnectLine("Cursor", gettext("In ~/.cursor/mcp.json"), client_json(secret)),
+        _ConnectLine("VS Code", gettext("In a terminal"), f"code --add-mcp {code}"),
+        _ConnectLine(
             "Gemini CLI",
             gettext("In a terminal"),
             f'gemini mcp add --transport http --header "{header}" loci {address}',
         ),
-        ConnectLine(
+        _ConnectLine(
             gettext("Any other client"),
             gettext("In its JSON configuration of MCP servers"),
             client_json(secret),

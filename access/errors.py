@@ -147,11 +147,11 @@ class StorageFull(LociError):
     status = 507
 
     def __init__(self, fault: StorageFault) -> None:
-        super().__init__(f"It was not saved: {fault}.", hint=STORAGE_HINTS[fault])
+        super().__init__(f"It was not saved: {fault}.", hint=_STORAGE_HINTS[fault])
         self.fault = fault
 
 
-STORAGE_HINTS = {
+_STORAGE_HINTS = {
     StorageFault.FULL: "Free space on the disk that holds LOCI_HOME; writing then works again without a restart.",
     StorageFault.READ_ONLY: "Make the files in LOCI_HOME writable for the user that runs Loci.",
     StorageFault.BROKEN: "Check the disk and the system's log, then run 'loci doctor'.",

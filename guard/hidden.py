@@ -105,7 +105,7 @@ def pieced_together(text: str) -> Reading | None:
         if end - start >= _MIN_TOKEN:
             _join(reading, text, start, end)
     for start, end in _ENCODED.spans(text):
-        if end - start <= _MAX_ENCODED and (plain := decoded(text[start:end])):
+        if end - start <= _MAX_ENCODED and (plain := _decoded(text[start:end])):
             reading.put(plain, start, end)
             reading.put(" ", start, start)
     return reading if reading.parts else None
@@ -136,7 +136,7 @@ def unbase64(run: str, encoding: str) -> str:
         return ""
 
 
-def decoded(run: str) -> str:
+def _decoded(run: str) -> str:
     """The ASCII text that Base64 encodes; empty if it encodes something else."""
     if len(set(run)) < 8:
         return ""

@@ -53,7 +53,7 @@ def is_web_source(source: str) -> bool:
     return plain.startswith(_WEB)
 
 
-def hides(tag: str) -> bool:
+def _hides(tag: str) -> bool:
     """True for the start tag of an element that no reader sees."""
     lower = tag.lower()
     if "hidden" not in lower and "style" not in lower:
@@ -86,7 +86,7 @@ def text_of_html(text: str) -> str:
             and follow(unseen, name, closes=closes, is_open=is_open)
         ):
             continue
-        if not dropped and not unseen and is_open and hides(token):
+        if not dropped and not unseen and is_open and _hides(token):
             unseen.append(name)
             continue
         if dropped or name in _DROPPED:

@@ -28,7 +28,7 @@ _WORD: Final = re.compile(r"\[([^\]\\]*)\\w|\\w")
 _Span = tuple[int, int]
 
 
-class Signs:
+class _Signs:
     """The groups of signs that count, from the last of some data files, with the signs of all; `kind` is that of their findings."""
 
     def __init__(self, *names: str, kind: str) -> None:
@@ -97,8 +97,8 @@ def _is_near(spans: Sequence[_Span], reach: int) -> bool:
     return is_close and all(one[1] <= other[0] or other[1] <= one[0] for one, other in combinations(spans, 2))
 
 
-SIGNS: Final = Signs("signals.toml", kind="injected-instruction")
-OUTSIDE: Final = Signs("signals.toml", "outside.toml", kind="instruction-like")
+SIGNS: Final = _Signs("signals.toml", kind="injected-instruction")
+OUTSIDE: Final = _Signs("signals.toml", "outside.toml", kind="instruction-like")
 
 
 _MIN_LEET_WORDS: Final = 2  # one is a name: k8s, log4j, web3
@@ -118,7 +118,7 @@ _LEET_LETTERS: Final = str.maketrans("013457@$", "oieastas")
 _SIGNS = re.compile(r"(?:[._*+~|-]|/\*+/)+")
 
 
-def undisguised(text: str) -> tuple[str, tuple[int, int]] | None:
+def _undisguised(text: str) -> tuple[str, tuple[int, int]] | None:
     """The disguised passages of a text in plain letters, and the span they cover; None without any."""
     if not _ANY.is_found(text):
         return None
@@ -155,7 +155,7 @@ def _close_up(spaced: str) -> str:
     return " ".join(re.sub(r"[ .\-_*]", "", word) for word in re.split(r"[ .\-_*]{2,}", spaced))
 
 
-def separate(joined: str) -> str:
+def _separate(joined: str) -> str:
     """Joined words separated by spaces."""
     return _SIGNS.sub(" ", joined)
 
@@ -170,7 +170,7 @@ def decode(raw: str) -> str:
 _DRESSES: Final[tuple[tuple[Pattern, Callable[[str], str]], ...]] = (
     (Pattern(r"\b[A-Za-z0-9+/]{24,900}={0,2}"), decode),
     (Pattern(r"\b\w(?:[ .\-_*]\w){3,40}(?:[ .\-_*]{2,4}\w(?:[ .\-_*]\w){1,40}){0,20}\b"), _close_up),
-    (Pattern(r"[A-Za-z]{2,20}(?:(?:[._*+~|-]|/\*+/)[A-Za-z]{2,20}){3,30}"), separate),
+    (Pattern(r"[A-Za-z]{2,20}(?:(?:[._*+~|-]|/\*+/)[A-Za-z]{2,20}){3,30}"), _separate),
 )
 
 
@@ -307,7 +307,7 @@ def find_injections(text: str, door: Door = Door.AGENT) -> list[GuardFinding]:
             GuardFinding(f.kind, reading.span(f.span), f.confidence) for f in _search(reading.text, door)
         ]
     if not found:
-        disguised = undisguised(text)  # a disguised order is not a quotation
+        disguised = _undisguised(text)  # a disguised order is not a quotation
         if disguised is not None and (hidden := _search(disguised[0].replace('"', " "), door)):
             surest = max(hidden, key=lambda each: each.confidence)
             found = [GuardFinding(surest.kind, disguised[1], surest.confidence)]

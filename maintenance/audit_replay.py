@@ -23,9 +23,9 @@ from memories.queries.versions import find_memory
 from storage.changes import moment_of
 
 # Recalls update these in batches without audit entries: they would outnumber all others.
-UNLOGGED = ("access_count", "last_accessed")
+_UNLOGGED = ("access_count", "last_accessed")
 REFERENCES = ("id", "group", "thread", "root", "superseded_by", "token")
-REBUILT = tuple(name for name in (*REFERENCES, *FIELDS) if name not in UNLOGGED)
+REBUILT = tuple(name for name in (*REFERENCES, *FIELDS) if name not in _UNLOGGED)
 DECAYED = ("confidence", "decayed_at")
 
 
@@ -47,7 +47,7 @@ class PastMemory:
 
 
 @dataclass(frozen=True)
-class FieldChange:
+class _FieldChange:
     """One change: fields before and after it; all of them if the audit entry holds the whole memory."""
 
     at: datetime
@@ -84,16 +84,16 @@ def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> PastMemory:
     check_time(memory, at)
     changes = sorted(read_changes(memory), key=lambda change: change.at)
     start = max((n for n, c in enumerate(changes) if c.is_start and c.at <= at), default=None)
-    check_purged(memory, at, changes[start].at if start is not None else None)
+    _check_purged(memory, at, changes[start].at if start is not None else None)
     if start is not None:
         used = [change for change in changes[start:] if change.at <= at]
-        return build_past_memory(memory, at, apply_changes(used), used, basis="log")
-    check_log_reach(memory, at)
+        return _build_past_memory(memory, at, _apply_changes(used), used, basis="log")
+    _check_log_reach(memory, at)
     later = [change for change in changes if change.at > at]
     end = next((n for n, change in enumerate(later) if change.is_end), None)
     used = later if end is None else later[: end + 1]
-    return build_past_memory(
-        memory, at, revert_changes(memory, used), used, basis="row" if end is None else "log"
+    return _build_past_memory(
+        memory, at, _revert_changes(memory, used), used, basis="row" if end is None else "log"
     )
 
 
@@ -110,7 +110,7 @@ def check_time(memory: Memory, at: datetime) -> None:
         )
 
 
-def check_log_reach(memory: Memory, at: datetime) -> None:
+def _check_log_reach(memory: Memory, at: datetime) -> None:
     """Raise NotFound if retention has deleted the log of that time, in a chain that the memory has been in."""
     rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id)
     chains = {OLD, group_chain(memory.group.id), *rows.values_list("chain", flat=True)}
@@ -124,7 +124,7 @@ def check_log_reach(memory: Memory, at: datetime) -> None:
         )
 
 
-def check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
+def _check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
     """Raise NotFound if payloads between the time and where the replay begins were purged with a former group's log."""
     lost = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id, payload_row=None)
     lost = lost.filter(at__gt=at) if start is None else lost.filter(at__gt=start, at__lte=at)
@@ -136,15 +136,15 @@ def check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
         )
 
 
-def build_past_memory(
-    memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[FieldChange], *, basis: str
+def _build_past_memory(
+    memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[_FieldChange], *, basis: str
 ) -> PastMemory:
     """The result from its rebuilt fields and the changes used."""
     unsure = DECAYED if any(change.is_unknown for change in used) else ()
     return PastMemory(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
 
 
-def apply_changes(changes: Sequence[FieldChange]) -> dict[str, Any]:
+def _apply_changes(changes: Sequence[_FieldChange]) -> dict[str, Any]:
     """The fields after the changes in order; the first one holds the whole memory."""
     fields: dict[str, Any] = {}
     for change in changes:
@@ -153,7 +153,7 @@ def apply_changes(changes: Sequence[FieldChange]) -> dict[str, Any]:
     return fields
 
 
-def revert_changes(memory: Memory, changes: Sequence[FieldChange]) -> dict[str, Any]:
+def _revert_changes(memory: Memory, changes: Sequence[_FieldChange]) -> dict[str, Any]:
     """The present fields with the changes reverted, last one first."""
     fields = snapshot(memory)
     for change in reversed(changes):
@@ -161,21 +161,21 @@ def revert_changes(memory: Memory, changes: Sequence[FieldChange]) -> dict[str, 
     return fields
 
 
-def read_changes(memory: Memory) -> Iterator[FieldChange]:
+def read_changes(memory: Memory) -> Iterator[_FieldChange]:
     """The memory's changes: from its own audit entries in order, of every chain it has been in, then from decay."""
     rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id).select_related("payload_row")
-    by_run: dict[UUID | None, list[FieldChange]] = {}
+    by_run: dict[UUID | None, list[_FieldChange]] = {}
     for entry in rows.order_by("at", "key"):
         payload = entry.payload
-        change = parse_change(entry, payload, str(memory.id))
+        change = _parse_change(entry, payload, str(memory.id))
         if payload.get("action") == "undo":
-            change = with_undone_successor(change, by_run.get(entry.run, []))
+            change = _with_undone_successor(change, by_run.get(entry.run, []))
         by_run.setdefault(entry.run, []).append(change)
         yield change
-    yield from read_decays(memory)
+    yield from _read_decays(memory)
 
 
-def parse_change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> FieldChange:
+def _parse_change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> _FieldChange:
     """The change in an audit entry: whole snapshots, or the fields that differ.
 
     Only snapshots of this memory count: the entry of an edit also holds one of the version before. A snapshot that
@@ -192,10 +192,10 @@ def parse_change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> Fie
         pairs = {name: both for name, both in changes.items() if name in REBUILT and isinstance(both, list)}
         before = {name: both[0] for name, both in pairs.items()} | before
         after = {name: both[1] for name, both in pairs.items()} | after
-    return FieldChange(entry.at, before, after, entry.run)
+    return _FieldChange(entry.at, before, after, entry.run)
 
 
-def with_undone_successor(change: FieldChange, of_run: Sequence[FieldChange]) -> FieldChange:
+def _with_undone_successor(change: _FieldChange, of_run: Sequence[_FieldChange]) -> _FieldChange:
     """Add the successor that an undo removed: its entry has plain values only, the run's entries name the successor."""
     name = "superseded_by"
     written = [c for c in of_run if name in c.after]
@@ -203,10 +203,10 @@ def with_undone_successor(change: FieldChange, of_run: Sequence[FieldChange]) ->
         return change
     before = {**change.before, name: written[-1].after[name]}
     after = {**change.after, name: written[0].before.get(name)}
-    return FieldChange(change.at, before, after, change.run)
+    return _FieldChange(change.at, before, after, change.run)
 
 
-def read_decays(memory: Memory) -> Iterator[FieldChange]:
+def _read_decays(memory: Memory) -> Iterator[_FieldChange]:
     """The memory's decays and their undos: the log has one entry for many memories, the run stores the values."""
     rows = AuditEntry.objects.filter(
         origin=OWN,
@@ -224,13 +224,13 @@ def read_decays(memory: Memory) -> Iterator[FieldChange]:
             op="b",
         ).first()
         if batch is None:
-            yield FieldChange(entry.at, is_unknown=True)
+            yield _FieldChange(entry.at, is_unknown=True)
             continue
         fields = dict(unpack_batch(batch)).get(memory.key)
         if fields is None:
             continue
         before = {name: as_json(old) for name, (old, _) in fields.items()}
         after = {name: as_json(new) for name, (_, new) in fields.items()}
-        yield FieldChange(entry.at, before, after, entry.run)
+        yield _FieldChange(entry.at, before, after, entry.run)
         if batch.undone_by is not None:
-            yield FieldChange(moment_of(batch.undone_by), after, before, entry.run)
+            yield _FieldChange(moment_of(batch.undone_by), after, before, entry.run)

@@ -17,7 +17,7 @@ from maintenance.backups.copies import copies
 from memories.store.places import ClearedCopies, PurgedTexts
 from storage.locks import take_lock
 
-STALE_S = 3_600  # a folder this old that was never held belongs to a killed process
+_STALE_S = 3_600  # a folder this old that was never held belongs to a killed process
 PREFIX = ".trial-"
 HELD = "held"  # a file that is locked while its copy is in use
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def run_on_copy(work: Callable[[], T]) -> T:
             transaction.set_rollback(True)
         return answer
     home = Path(settings.LOCI.home)
-    remove_unused_copies(home)
+    _remove_unused_copies(home)
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=home) as folder, hold_copy(Path(folder)):
         copy, source = Path(folder) / "memory.db", cast("Any", connection)  # our own backend
         source.copy_to(copy)
@@ -63,7 +63,7 @@ class DryRunCopies:
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Delete the copies of killed runs."""
-        remove_unused_copies(Path(settings.LOCI.home))
+        _remove_unused_copies(Path(settings.LOCI.home))
         return ClearedCopies()
 
 
@@ -80,7 +80,7 @@ def hold_copy(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def remove_unused_copies(home: Path) -> int:
+def _remove_unused_copies(home: Path) -> int:
     """Delete the copies that are not in use; the number of remaining ones."""
     folders = list(home.glob(f"{PREFIX}*"))
     for folder in folders:
@@ -94,7 +94,7 @@ def is_in_use(folder: Path) -> bool:
     try:
         handle = os.open(folder / HELD, os.O_RDWR)
     except FileNotFoundError:  # the copy is just being made, or its process was killed at that moment
-        return folder.exists() and time.time() - folder.stat().st_mtime < STALE_S
+        return folder.exists() and time.time() - folder.stat().st_mtime < _STALE_S
     try:
         return not take_lock(handle)
     finally:

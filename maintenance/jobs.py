@@ -24,8 +24,8 @@ from maintenance.models import JobLock
 log = logging.getLogger(__name__)
 LONGEST_TICK = timedelta(minutes=1)  # the longest interval between checks whether a job is due
 HELD = timedelta(minutes=2)  # a dead worker keeps its lock no longer; a live one renews it
-RENEWALS = 4  # per lock time
-HELD_IN_REASON = timedelta(hours=1)  # a lock that ends later was written while the machine's clock was wrong
+_RENEWALS = 4  # per lock time
+_HELD_IN_REASON = timedelta(hours=1)  # a lock that ends later was written while the machine's clock was wrong
 LEAST_LONGEST_WAIT, LONGEST_WAIT = timedelta(minutes=10), timedelta(hours=1)  # after failures in a row
 MAX_ERROR_CHARS = 2000
 DIED = "Its process ended before the job did."
@@ -62,7 +62,7 @@ def run_job(job: Job) -> bool:
     """Do the job if it is due; whether it was done. Its exception is recorded in its row and raised again."""
     now = timezone.now()
     row = JobLock.objects.filter(name=job.name).first() or JobLock(name=job.name, expected_since=now)
-    row = record_death(job, row)
+    row = _record_death(job, row)
     if not is_due(job, row, now=now):
         return False
     return do_job(job, actor=job_actor(job.name), seen=row)
@@ -77,7 +77,7 @@ def do_job(job: Job, *, actor: Actor, seen: JobLock | None = None) -> bool:
     if not take_lock(job.name, holder=holder, at_most=job.held, seen=seen, is_counted=job.is_counted):
         return False
     try:
-        with keep_lock(job.name, holder=holder, at_most=job.held):
+        with _keep_lock(job.name, holder=holder, at_most=job.held):
             done: Any = job.work(actor)
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
@@ -101,7 +101,7 @@ def is_due(job: Job, row: JobLock, *, now: datetime) -> bool:
         return True
     moment = next_run(job, row)
     # Ticks come a little early or late: half a tick of tolerance keeps a job from missing a whole one.
-    if moment is None or (now < moment - job.tick / 2 and not is_in_future(row, now=now)):
+    if moment is None or (now < moment - job.tick / 2 and not _is_in_future(row, now=now)):
         return False
     return job.is_due is None or job.is_due()
 
@@ -123,11 +123,11 @@ def wait_after(failures: int, job: Job) -> timedelta:
 
 def is_held(row: JobLock, *, now: datetime) -> bool:
     """True if a process is doing the job."""
-    is_in_time = row.held_until is not None and now < row.held_until <= now + HELD_IN_REASON
-    return is_in_time and not has_died(row.holder)
+    is_in_time = row.held_until is not None and now < row.held_until <= now + _HELD_IN_REASON
+    return is_in_time and not _has_died(row.holder)
 
 
-def is_in_future(row: JobLock, *, now: datetime) -> bool:
+def _is_in_future(row: JobLock, *, now: datetime) -> bool:
     """True if the row's last run is in the future: the machine's clock was wrong when it was written."""
     last = row.last_failed if row.failures else row.last_finished
     return last is not None and last > now + HELD
@@ -139,8 +139,8 @@ def take_lock(
     """Take a job's lock for `at_most`; False if it is held or paused, or the job was started since `seen`."""
     now = timezone.now()
     row, _ = JobLock.objects.get_or_create(name=name, defaults={"expected_since": now})
-    is_free = Q(held_until=None) | Q(held_until__lte=now) | Q(held_until__gt=now + HELD_IN_REASON)
-    if has_died(row.holder):
+    is_free = Q(held_until=None) | Q(held_until__lte=now) | Q(held_until__gt=now + _HELD_IN_REASON)
+    if _has_died(row.holder):
         is_free |= Q(holder=row.holder)
     rows = JobLock.objects.filter(is_free, name=name, paused_at=None)
     if seen is not None:
@@ -167,13 +167,13 @@ def release_lock(name: str, *, holder: str, error: str = "", is_counted: bool = 
 
 
 @contextmanager
-def keep_lock(name: str, *, holder: str, at_most: timedelta) -> Iterator[None]:
+def _keep_lock(name: str, *, holder: str, at_most: timedelta) -> Iterator[None]:
     """Renew the lock during the block, from another thread."""
     done = threading.Event()
 
     def renew() -> None:
         try:
-            while not done.wait((at_most / RENEWALS).total_seconds()):
+            while not done.wait((at_most / _RENEWALS).total_seconds()):
                 renew_lock(name, holder=holder, at_most=at_most)
         finally:
             connection.close()
@@ -200,7 +200,7 @@ def last_finished(name: str) -> datetime | None:
     return JobLock.objects.filter(name=name).values_list("last_finished", flat=True).first()
 
 
-def record_death(job: Job, row: JobLock) -> JobLock:
+def _record_death(job: Job, row: JobLock) -> JobLock:
     """Record a failure if the last holder died, so that work which kills its process is not retried at once."""
     now = timezone.now()
     if not row.holder or is_held(row, now=now):
@@ -218,11 +218,11 @@ def record_death(job: Job, row: JobLock) -> JobLock:
     return row
 
 
-def has_died(holder: str) -> bool:
+def _has_died(holder: str) -> bool:
     """True if the holder was a process of this machine that no longer exists; False for other machines' processes."""
     host, _, rest = holder.partition("/")
     pid = rest.partition("/")[0]
-    if host != host_name() or not pid.isdigit():
+    if host != _host_name() or not pid.isdigit():
         return False
     try:
         os.kill(int(pid), 0)
@@ -233,9 +233,9 @@ def has_died(holder: str) -> bool:
 
 def holder_id() -> str:
     """This thread as a lock holder: host/process/thread."""
-    return f"{host_name()}/{os.getpid()}/{threading.get_ident()}"
+    return f"{_host_name()}/{os.getpid()}/{threading.get_ident()}"
 
 
-def host_name() -> str:
+def _host_name() -> str:
     """This machine's name as lock holders contain it."""
     return socket.gethostname()[:60]

@@ -31,23 +31,23 @@ from storage.progress import Progress, ignore_progress
 
 BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
 BATCH_MEMORIES = 200  # examined together
-MEMORIES_AT_ONCE = 10  # destroyed in one transaction
+_MEMORIES_AT_ONCE = 10  # destroyed in one transaction
 # A worker runs this daily. If more time has passed since the last run, the clock may be wrong, and nothing brings back what
 # is destroyed: what became due only after this time waits for one more run.
-MAX_STEP = timedelta(days=2)
-LAST_RUN = "retention_run"  # in index_state: the moment of the last run
+_MAX_STEP = timedelta(days=2)
+_LAST_RUN = "retention_run"  # in index_state: the moment of the last run
 # Other processes follow index_change; one that was away for longer finds the list cut and reloads everything.
 CHANGES_KEPT = 10_000
-CHANGES_KEPT_FOR = timedelta(hours=24)
-CHANGES_SEEN = "changes_seen"  # in index_state: the newest change of a day ago, as "seq moment"
+_CHANGES_KEPT_FOR = timedelta(hours=24)
+_CHANGES_SEEN = "changes_seen"  # in index_state: the newest change of a day ago, as "seq moment"
 # A version in one of these states keeps its whole chain: it is live, or it stops a withdrawn text from returning.
-KEEPING = (State.LIVE, State.RETRACTED)
+_KEEPING = (State.LIVE, State.RETRACTED)
 ENDED = (RunStatus.DONE, RunStatus.FAILED, RunStatus.STOPPED, RunStatus.UNDONE)
 EXPIRED = "expired"  # in a run's cursor: when its changes were destroyed; undo checks for it
 
 
 @dataclass
-class StepReport:
+class _StepReport:
     """Rows destroyed by one step, by kind; `held` counts expired rows that are still needed, by reason."""
 
     step: str
@@ -70,7 +70,7 @@ class RetentionReport:
     """What retention destroyed step by step, or would destroy in a dry run. `waits`: why the rest of it waits for the next run."""
 
     now: datetime
-    steps: tuple[StepReport, ...]
+    steps: tuple[_StepReport, ...]
     dry_run: bool = False
     closed_proposals: int = 0
     waits: str = ""
@@ -89,7 +89,7 @@ class RetentionReport:
 
 
 @dataclass(frozen=True)
-class RetentionPass:
+class _RetentionPass:
     """One call of enforce_retention(): the actor, the moment of the limits, the limits in days, and the progress callback."""
 
     actor: Actor
@@ -116,7 +116,7 @@ def enforce_retention(
 
     Works in short transactions; if the process is killed, the next call continues, and a repeated call finds nothing. A
     dry run does the same on a copy of the store. `report` receives (step, done, total). `now`: a moment that the caller
-    vouches for; None: the clock's, which is not trusted for more than MAX_STEP after the last run.
+    vouches for; None: the clock's, which is not trusted for more than _MAX_STEP after the last run.
 
     Raises:
         NotPermitted: the actor does not administer all groups.
@@ -132,8 +132,8 @@ def _enforce(
     actor: Actor, now: datetime | None, report: Progress, *, is_trial: bool = False
 ) -> RetentionReport:
     clock = now or timezone.now()
-    trusted = clock if now is not None else min(clock, last_run(clock) + MAX_STEP)
-    this_pass = RetentionPass(actor, trusted, settings.LOCI.maintenance, is_trial, report)
+    trusted = clock if now is not None else min(clock, last_run(clock) + _MAX_STEP)
+    this_pass = _RetentionPass(actor, trusted, settings.LOCI.maintenance, is_trial, report)
     begin_purge(connection)  # from now on the database overwrites deleted data in its file
     closed = close_overdue(actor, now=trusted)
     steps = []
@@ -143,7 +143,7 @@ def _enforce(
         done.seconds = round(time.perf_counter() - began, 3)
         done.longest_batch_s = round(done.longest_batch_s, 4)
         steps.append(done)
-    IndexState.objects.update_or_create(name=LAST_RUN, defaults={"value": clock.isoformat()})
+    IndexState.objects.update_or_create(name=_LAST_RUN, defaults={"value": clock.isoformat()})
     if any(step.destroyed for step in steps):
         # A caller's transaction holds the pages until it ends.
         transaction.on_commit(lambda: end_purge(connection))
@@ -155,15 +155,15 @@ def _enforce(
 
 def last_run(clock: datetime) -> datetime:
     """The moment of the last run by the clock of then; before the first one, of the newest row in the audit log."""
-    mark = IndexState.objects.filter(name=LAST_RUN).first()
+    mark = IndexState.objects.filter(name=_LAST_RUN).first()
     if mark is not None:
         return datetime.fromisoformat(mark.value)
     return AuditEntry.objects.order_by("-key").values_list("at", flat=True).first() or clock
 
 
-def expire_run_changes(this_pass: RetentionPass) -> StepReport:
+def _expire_run_changes(this_pass: _RetentionPass) -> _StepReport:
     """Destroy what is kept of changes that are too old to be taken back; runs and their counts stay."""
-    step = StepReport("runs")
+    step = _StepReport("runs")
     before = this_pass.before(this_pass.limits.runs_days)
     old = RowChange.objects.filter(change__lt=new_change(before.timestamp()))
     _destroy_rows(this_pass, step, "row changes", old)
@@ -175,9 +175,9 @@ def expire_run_changes(this_pass: RetentionPass) -> StepReport:
     return step
 
 
-def expire_memories(this_pass: RetentionPass) -> StepReport:
+def _expire_memories(this_pass: _RetentionPass) -> _StepReport:
     """Purge expired forgotten memories with every copy of their texts; those that are still needed are held."""
-    step = StepReport("memories")
+    step = _StepReport("memories")
     gone_at = Coalesce("state_changed_at", "retired_at", "updated_at")
     rows = Memory.objects.annotate(gone_at=gone_at).filter(
         state=State.FORGOTTEN, gone_at__lt=this_pass.before(this_pass.limits.retention_days)
@@ -185,14 +185,14 @@ def expire_memories(this_pass: RetentionPass) -> StepReport:
     keys = list(rows.order_by("key").values_list("key", flat=True))
     done = 0
     for some in batches(keys, BATCH_MEMORIES):
-        for memories in batches(releasable(some, step), MEMORIES_AT_ONCE):
+        for memories in batches(releasable(some, step), _MEMORIES_AT_ONCE):
             _purge(this_pass, memories, step)
         done += len(some)
         this_pass.report("memories", done, len(keys))
     return step
 
 
-def _purge(this_pass: RetentionPass, memories: Sequence[Memory], step: StepReport) -> None:
+def _purge(this_pass: _RetentionPass, memories: Sequence[Memory], step: _StepReport) -> None:
     began = time.perf_counter()
     reason = f"past its retention of {this_pass.limits.retention_days} days"
     done = purge_ended(this_pass.actor, memories, reason=reason)
@@ -209,16 +209,16 @@ def _purge(this_pass: RetentionPass, memories: Sequence[Memory], step: StepRepor
         step.held[why] = step.held.get(why, 0) + len(done.spared)
 
 
-def releasable(keys: Sequence[int], step: StepReport) -> Iterator[Memory]:
+def releasable(keys: Sequence[int], step: _StepReport) -> Iterator[Memory]:
     """The forgotten memories of these keys that nothing needs; the others are counted in `step.held`, by reason."""
     memories = list(Memory.objects.filter(key__in=keys).select_related("group", "thread").order_by("key"))
     roots = {memory.root_key for memory in memories}
     chain = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots))
     held_roots = {
-        "another version is live or retracted": _roots(chain.filter(state__in=KEEPING)),
-        "a live memory was derived from it": sources_of_live(roots),
+        "another version is live or retracted": _roots(chain.filter(state__in=_KEEPING)),
+        "a live memory was derived from it": _sources_of_live(roots),
         "it summarises compacted memories": _roots(chain.filter(supersedes__state=State.COMPACTED)),
-        "a run that can be undone forgot it": roots_forgotten_by_runs(chain),
+        "a run that can be undone forgot it": _roots_forgotten_by_runs(chain),
     }
     for memory in memories:
         reason = next((why for why, held in held_roots.items() if memory.root_key in held), None)
@@ -232,7 +232,7 @@ def _roots(rows: QuerySet[Memory]) -> set[int]:
     return {root or key for key, root in rows.values_list("key", "root")}
 
 
-def sources_of_live(roots: Iterable[int]) -> set[int]:
+def _sources_of_live(roots: Iterable[int]) -> set[int]:
     """Those of the roots that a live memory was derived from or has as evidence."""
     targets = dict[int, set[int]]()
     links = Link.objects.filter(kind__in=[LinkKind.DERIVED, LinkKind.EVIDENCE], target__in=roots)
@@ -242,7 +242,7 @@ def sources_of_live(roots: Iterable[int]) -> set[int]:
     return {target for source in live for target in targets.get(source, ())}
 
 
-def roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
+def _roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
     """Roots of the versions that a run forgot, where what it changed is still kept for undoing it."""
     rows = {row.key: row for row in chain}
     kept = RowChange.objects.filter(kept=Memory._meta.db_table, row__in=rows, undone_by=None)
@@ -254,9 +254,9 @@ def roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
     return {rows[row].root_key for row in found}
 
 
-def expire_recalls(this_pass: RetentionPass) -> StepReport:
+def _expire_recalls(this_pass: _RetentionPass) -> _StepReport:
     """Delete the log of old recalls; where it has partitions, whole months at once, and make the coming ones."""
-    step, table = StepReport("recalls"), RecallLog._meta.db_table
+    step, table = _StepReport("recalls"), RecallLog._meta.db_table
     before = this_pass.before(this_pass.limits.recall_log_days)
     if not this_pass.is_trial and is_parted(
         table
@@ -269,20 +269,20 @@ def expire_recalls(this_pass: RetentionPass) -> StepReport:
     return _destroy_rows(this_pass, step, "recalls", RecallLog.objects.filter(at__lt=before))
 
 
-def expire_index_changes(this_pass: RetentionPass) -> StepReport:
+def _expire_index_changes(this_pass: _RetentionPass) -> _StepReport:
     """Delete index changes that every follower has read: older than a day and not among the newest."""
-    step = StepReport("index changes")
+    step = _StepReport("index changes")
     newest = IndexChange.objects.aggregate(seq=Max("seq"))["seq"] or 0
-    mark = IndexState.objects.filter(name=CHANGES_SEEN).first()
+    mark = IndexState.objects.filter(name=_CHANGES_SEEN).first()
     seq, _, at = (mark.value if mark else "").partition(" ")
-    is_old = bool(at) and datetime.fromisoformat(at) <= this_pass.now - CHANGES_KEPT_FOR
+    is_old = bool(at) and datetime.fromisoformat(at) <= this_pass.now - _CHANGES_KEPT_FOR
     if is_old:
         rows = IndexChange.objects.filter(seq__lte=min(int(seq), newest - CHANGES_KEPT))
         _destroy_rows(this_pass, step, "index changes", rows)
     if is_old or mark is None:
         # The rows have no timestamp: a mark made today tells tomorrow which of them are a day old.
         IndexState.objects.update_or_create(
-            name=CHANGES_SEEN, defaults={"value": f"{newest} {this_pass.now.isoformat()}"}
+            name=_CHANGES_SEEN, defaults={"value": f"{newest} {this_pass.now.isoformat()}"}
         )
     return step
 
@@ -292,9 +292,9 @@ def has_changes(run: Run) -> bool:
     return RowChange.objects.filter(change__in=changes_of_run(run.id)).exists()
 
 
-def expire_log(this_pass: RetentionPass) -> StepReport:
+def _expire_log(this_pass: _RetentionPass) -> _StepReport:
     """Drop old rows of the audit log, up to the start of the first run that can still be undone."""
-    step = StepReport("audit log")
+    step = _StepReport("audit log")
     if this_pass.limits.log_days == 0:
         return step
     undoable = Run.objects.exclude(status=RunStatus.UNDONE).exclude(cursor__has_key=EXPIRED)
@@ -314,7 +314,9 @@ def expire_log(this_pass: RetentionPass) -> StepReport:
     return step
 
 
-def _destroy_rows(this_pass: RetentionPass, step: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
+def _destroy_rows(
+    this_pass: _RetentionPass, step: _StepReport, name: str, rows: QuerySet[Any]
+) -> _StepReport:
     """Delete the rows, one transaction per batch; no other row may refer to them."""
     total, done = rows.count(), 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH_ROWS]):
@@ -327,10 +329,10 @@ def _destroy_rows(this_pass: RetentionPass, step: StepReport, name: str, rows: Q
 
 
 # Runs first: memories that only they could restore are then releasable.
-STEPS: tuple[Callable[[RetentionPass], StepReport], ...] = (
-    expire_run_changes,
-    expire_memories,
-    expire_recalls,
-    expire_index_changes,
-    expire_log,
+STEPS: tuple[Callable[[_RetentionPass], _StepReport], ...] = (
+    _expire_run_changes,
+    _expire_memories,
+    _expire_recalls,
+    _expire_index_changes,
+    _expire_log,
 )

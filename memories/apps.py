@@ -22,18 +22,18 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         """Restore the indexes' tables and triggers after every migrate."""
-        pre_migrate.connect(drop_kept_triggers, sender=self, dispatch_uid="memories.kept")
-        post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
+        pre_migrate.connect(_drop_kept_triggers, sender=self, dispatch_uid="memories.kept")
+        post_migrate.connect(_restore_indexes, sender=self, dispatch_uid="memories.indexes")
 
 
-def drop_kept_triggers(*, using: str, **_: Any) -> None:
+def _drop_kept_triggers(*, using: str, **_: Any) -> None:
     """Drop the triggers that keep former values: they name columns, which a migration may take away."""
     from memories.lifecycle.undo.rows import KEPT_ROWS  # noqa: PLC0415 - models are ready only now
 
     KEPT_ROWS.drop(connections[using])
 
 
-def restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
+def _restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
     """Create missing virtual tables and triggers once the memories tables exist."""
     from memories.lifecycle.undo.rows import KEPT_ROWS  # noqa: PLC0415 - models are ready only now
     from memories.search.schema import apply_index_schema  # noqa: PLC0415 - as above

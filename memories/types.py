@@ -62,7 +62,7 @@ class RecallTreatment(Enum):
 
 # Recall's treatment of live memories by trust. Candidates are hidden until a person approves them; quarantined text is
 # never returned.
-LIVE_RULE: dict[str, RecallTreatment] = {
+_LIVE_RULE: dict[str, RecallTreatment] = {
     Trust.CANDIDATE: RecallTreatment.HIDE,
     Trust.ACTIVE: RecallTreatment.RETURN,
     Trust.VERIFIED: RecallTreatment.RETURN,
@@ -83,12 +83,12 @@ def recall_treatment(state: str, trust: str, *, history: bool = False) -> Recall
     With `history`, a question about the past, superseded, retracted, compacted and expired memories are labelled.
     Forgotten and merged ones stay hidden there too.
     """
-    rule = LIVE_RULE[trust]
+    rule = _LIVE_RULE[trust]
     if state == State.LIVE or rule is RecallTreatment.HIDE:
         return rule
     return RecallTreatment.LABEL if history and state in HISTORY_STATES else RecallTreatment.HIDE
 
 
 VISIBLE_TRUSTS: tuple[str, ...] = tuple(
-    t for t, rule in LIVE_RULE.items() if rule is not RecallTreatment.HIDE
+    t for t, rule in _LIVE_RULE.items() if rule is not RecallTreatment.HIDE
 )

@@ -37,10 +37,10 @@ class SourcesConfig(AppConfig):
 
     def ready(self) -> None:
         """Restore the chunks' indexes and triggers after every migrate."""
-        post_migrate.connect(restore_chunk_indexes, sender=self, dispatch_uid="sources.chunks")
+        post_migrate.connect(_restore_chunk_indexes, sender=self, dispatch_uid="sources.chunks")
 
 
-def restore_chunk_indexes(*, using: str, **_: Any) -> None:
+def _restore_chunk_indexes(*, using: str, **_: Any) -> None:
     """Create missing indexes and triggers of chunks once their table exists."""
     from sources.artifacts.schema import CHUNKS  # noqa: PLC0415 - models are ready only now
 

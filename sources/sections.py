@@ -15,7 +15,7 @@ _BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)+")
 
 
 @dataclass(frozen=True)
-class NoteSection:
+class _NoteSection:
     """The text below one heading, without those below it. `path` are the headings from the outermost on.
 
     `ref` names it within its note, by the headings, with a number if they occur twice.
@@ -26,7 +26,7 @@ class NoteSection:
     ref: str
 
 
-def split_sections(body: str) -> Iterator[NoteSection]:
+def split_sections(body: str) -> Iterator[_NoteSection]:
     """The sections of a note that have a text. Headings in code are none. Very long sections are cut at blank lines."""
     seen: Counter[str] = Counter()
     lines = body.split("\n")
@@ -36,7 +36,7 @@ def split_sections(body: str) -> Iterator[NoteSection]:
             if part.strip():
                 ref = "/".join(slug_of(heading) for heading in path)
                 seen[ref] += 1
-                yield NoteSection(path, part.rstrip(), ref if seen[ref] == 1 else f"{ref}:{seen[ref]}")
+                yield _NoteSection(path, part.rstrip(), ref if seen[ref] == 1 else f"{ref}:{seen[ref]}")
 
 
 def headed_lines(lines: Sequence[str], start: int = 0) -> Iterator[tuple[tuple[str, ...], int, int]]:
@@ -65,7 +65,7 @@ def _split_long(text: str) -> Iterator[str]:
     yield text
 
 
-def with_headings(title: str, section: NoteSection) -> str:
+def with_headings(title: str, section: _NoteSection) -> str:
     """A section's text with its place in front: "Title › Heading: text"."""
     place = place_of(title, section.path)
     if not place:

@@ -26,7 +26,7 @@ SIZES = (64, 16, 4, 1)  # of smaller statements; few sizes, so that few are comp
 MIN_BULK_ROWS = 4  # below this, bulk_create() is as fast
 _NONE_TYPE = type(None)
 # Types that a database takes unchanged, by field type; the field converts any other.
-NATIVE_TYPES = {
+_NATIVE_TYPES = {
     "CharField": str, "TextField": str, "FloatField": float, "BooleanField": bool, "BigAutoField": int, "AutoField": int,
     "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
 }  # fmt: skip
@@ -164,7 +164,7 @@ def _adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequenc
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
     kinds -= {_NONE_TYPE}
-    if kinds <= {NATIVE_TYPES.get(_internal_type(field))}:
+    if kinds <= {_NATIVE_TYPES.get(_internal_type(field))}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]

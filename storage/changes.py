@@ -18,7 +18,7 @@ from django.db import Error, connection
 from storage.call_state import CallState
 from storage.dialect import dialect
 
-NOT_KEPT: Final = 0  # the change keeps no former values: a purge destroys them
+_NOT_KEPT: Final = 0  # the change keeps no former values: a purge destroys them
 _RANDOM_BITS: Final = 12
 _CHANGE: CallState[int] = CallState("loci_change")
 
@@ -54,7 +54,7 @@ def changing(number: int | None = None) -> Iterator[int]:
     """Do the block as one change: the one with this number, or the one that is open, or a new one."""
     open_ = _CHANGE.get()
     change = new_change() if open_ is None else open_
-    with _hold(change if number is None or open_ == NOT_KEPT else number):
+    with _hold(change if number is None or open_ == _NOT_KEPT else number):
         yield change if number is None else number
 
 
@@ -69,7 +69,7 @@ def apart() -> Iterator[int]:
 @contextmanager
 def keeping_nothing() -> Iterator[None]:
     """Keep no former values in the block: a purge destroys them, a job with a batch of its own keeps them itself."""
-    with _hold(NOT_KEPT):
+    with _hold(_NOT_KEPT):
         yield
 
 

@@ -31,7 +31,7 @@ def fetch(sql: str, params: Sequence[Any], *, is_repeated: bool = False) -> list
 
 
 T = TypeVar("T")
-Places = tuple[tuple[bool, Any], ...]  # per parameter: (True, index of the argument) or (False, constant)
+_Places = tuple[tuple[bool, Any], ...]  # per parameter: (True, index of the argument) or (False, constant)
 _CACHE_ATTRIBUTE = "_loci_prepared"  # the attribute of a connection that holds its compiled statements
 _FIRST_PLACEHOLDER = -(2**62)  # compiled in place of the arguments: values that no query uses
 
@@ -41,7 +41,7 @@ class _Compiled:
     """A compiled query: its SQL, its parameters, and how its rows are read."""
 
     sql: str
-    places: Places
+    places: _Places
     compiler: Any
     converters: Any
     read: Callable[[Sequence[Any]], Any]
@@ -106,7 +106,7 @@ class CompiledUpdate:
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.executemany(sql, [bind(places, values) for values in rows])
 
-    def _compile(self) -> tuple[str, Places]:
+    def _compile(self) -> tuple[str, _Places]:
         queryset, changes = self._make(*self._placeholders)
         query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
@@ -122,7 +122,7 @@ def _compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
     return cache[key]
 
 
-def _find_places(params: Sequence[Any], placeholders: Sequence[int]) -> Places:
+def _find_places(params: Sequence[Any], placeholders: Sequence[int]) -> _Places:
     """Which argument each parameter of the compiled SQL takes, or its constant."""
     # A text column has turned its placeholder into a str.
     order: dict[Any, int] = {mark: index for index, mark in enumerate(placeholders)}
@@ -130,7 +130,7 @@ def _find_places(params: Sequence[Any], placeholders: Sequence[int]) -> Places:
     return tuple((True, order[p]) if p in order else (False, p) for p in params)
 
 
-def bind(places: Places, values: Sequence[str | int]) -> list[Any]:
+def bind(places: _Places, values: Sequence[str | int]) -> list[Any]:
     """The parameters of the SQL for these arguments."""
     return [values[place] if is_argument else place for is_argument, place in places]
 

@@ -262,8 +262,17 @@ ASKED_FOR = frozenset({"urlpatterns", "app_name", "register", "application", "Co
 ALL_ASKED_FOR = ("loci_site/settings.py", "loci_site/formats/")
 
 
-def own_file_names(root: Path) -> tuple[list[str], int]:
-    """Names of modules that only their own file uses, without the `_` that says so; and how many have no `_`."""
+def own_file_names(root: Path) -> list[str]:
+    """A module's name that only its own file uses begins with `_`."""
+    return [
+        f"{path}:{node.lineno}: only its own file uses {name}"
+        for path, node, name, users in public_names(root)
+        if users == {path}
+    ]
+
+
+def public_names(root: Path) -> list[tuple[str, ast.stmt, str, set[str]]]:
+    """Path, statement, name and users of each name of a module without `_`, but for what frameworks call or show by it."""
     everywhere = list(sources(root, folders=LAYERS + OTHER_CODE))
     users: defaultdict[str, set[str]] = defaultdict(set)
     for source in everywhere:
@@ -272,19 +281,13 @@ def own_file_names(root: Path) -> tuple[list[str], int]:
         for path in paths_in(source.tree):
             users[path.rpartition(".")[2]].add(path)
     shown = classes_shown_by_name(everywhere)
-    public = [
-        (source.path, node, name)
+    return [
+        (source.path, node, name, users[name])
         for source in everywhere
         if source.layer in LAYERS and not source.path.startswith(ALL_ASKED_FOR)
         for node, name in defined_by(source.tree)
         if not (name.startswith("_") or name in shown or name in ASKED_FOR or is_registered(node))
     ]
-    own = [
-        f"{path}:{node.lineno}: {name} begins with `_`, or another file uses it"
-        for path, node, name in public
-        if users[name] == {path}
-    ]
-    return own, len(public)
 
 
 def is_registered(node: ast.stmt) -> bool:

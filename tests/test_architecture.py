@@ -19,6 +19,7 @@ RULES = [
     architecture.hidden_imports,
     architecture.long_functions,
     architecture.vague_names,
+    architecture.own_file_names,
 ]
 Rule = Callable[[Path], list[str]]
 
@@ -103,6 +104,12 @@ def plant(root: Path, path: str, text: str) -> None:
             architecture.reached_insides,
             "maintenance/a.py:1: imports memories.store.write",
         ),
+        (
+            "memories/a.py",
+            "def found():\n    return 1\n_ONE = found()\n",
+            architecture.own_file_names,
+            "memories/a.py:1: only its own file uses found",
+        ),
         ("memories/utils.py", "", architecture.vague_names, "memories/utils.py:1: utils says nothing"),
         ("memories/core/a.py", "", architecture.vague_names, "memories/core/a.py:1: core says nothing"),
     ],
@@ -118,9 +125,9 @@ def test_a_rule_names_its_offender(tmp_path: Path, path: str, text: str, rule: R
         ("memories/a.py", "from access.errors import LociError\nfrom . import types\n"),
         ("loci_site/a.py", "import access, relations, memories, sources, maintenance\n"),
         ("storage/sqlite/a.py", "import sqlite3\n"),
-        ("relations/a.py", "MEMORY = 'memories.Memory'\n"),
-        ("memories/a.py", "def run():\n    import onnx  # noqa: PLC0415 - heavy\n"),
-        ("access/a.py", 'def run():\n    """' + "long\n" * 90 + '"""\n' + "    x = 1\n" * 59),
+        ("relations/a.py", "_MEMORY = 'memories.Memory'\n"),
+        ("memories/a.py", "def _run():\n    import onnx  # noqa: PLC0415 - heavy\n"),
+        ("access/a.py", 'def _run():\n    """' + "long\n" * 90 + '"""\n' + "    x = 1\n" * 59),
         ("access/migrations/0001_initial.py", "x = 1\n" * 401),
     ],
 )

@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanWidget
 from access.admin.page import LociAdmin
 from access.errors import LociError
 
-MAX_REASON = 1000  # characters, the limit of the verbs
+_MAX_REASON = 1000  # characters, the limit of the verbs
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
-        max_length=MAX_REASON,
+        max_length=_MAX_REASON,
         required=False,
         help_text=gettext_lazy("Stored in the audit log with your name."),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
@@ -50,7 +50,7 @@ class ReasonForm(forms.Form):
         self.fields["reason"].required = is_required
 
 
-class PurgeForm(ReasonForm):
+class _PurgeForm(ReasonForm):
     """The reason for a purge, and whether it destroys what quotes the text."""
 
     quotes = forms.BooleanField(
@@ -63,7 +63,7 @@ class PurgeForm(ReasonForm):
 
 def reason_form(request: HttpRequest, question: Confirmation) -> ReasonForm:
     """The form for the reason, bound to the submitted data if there is any."""
-    form = PurgeForm if question.offers_quotes else ReasonForm
+    form = _PurgeForm if question.offers_quotes else ReasonForm
     return form(request.POST if request.method == "POST" else None, is_required=question.asks_reason is True)
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from unfold.contrib.filters.admin import RangeDateFilter
 
 UTC_DAYS = "UTC"  # the value of a filter's `…_zone`
-MAX_SHOWN_CHARS = 40  # of an invalid date
+_MAX_SHOWN_CHARS = 40  # of an invalid date
 
 
 class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no types
@@ -62,7 +62,7 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
         self._is_reported = True
         for text in texts:
             message = gettext("“{text}” is not a date. Write it like 2026-11-23.")
-            messages.error(request, message.format(text=text[:MAX_SHOWN_CHARS]))
+            messages.error(request, message.format(text=text[:_MAX_SHOWN_CHARS]))
 
 
 def parse_day(text: Any) -> date | None:

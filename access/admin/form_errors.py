@@ -15,14 +15,14 @@ def show_error(form: forms.Form, error: LociError) -> None:
     form.add_error(error.field if error.field in visible else None, str(error))
 
 
-VOUCHED: Final = "vouched"
+_VOUCHED: Final = "vouched"
 GUESSED: Final = tuple(name for name, kind in KINDS.items() if kind.family is Family.GUESSED)
 
 
 def offer_vouching(form: forms.Form, refusal: LociError) -> None:
     """Add the box to the form if the refusal names guessed kinds that the sender may allow."""
     if isinstance(refusal, SensitiveText) and refusal.may_allow:
-        form.fields[VOUCHED] = forms.BooleanField(
+        form.fields[_VOUCHED] = forms.BooleanField(
             required=False,
             label=gettext("It holds no password or key"),
             help_text=gettext(
@@ -33,4 +33,4 @@ def offer_vouching(form: forms.Form, refusal: LociError) -> None:
 
 def vouched_kinds(form: forms.Form) -> tuple[str, ...]:
     """The guessed kinds that the person vouches for."""
-    return GUESSED if form.data.get(VOUCHED) else ()
+    return GUESSED if form.data.get(_VOUCHED) else ()

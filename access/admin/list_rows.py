@@ -25,11 +25,11 @@ from unfold.utils import display_for_field, display_for_label, display_for_value
 from access.admin.columns import in_words, interface_name
 from access.admin.day_range import local_moment
 
-CHECKBOX = "action_checkbox"
+_CHECKBOX = "action_checkbox"
 NOTHING = "—"  # how a list shows that there is no value
 WORD_FIELDS = frozenset({"kind", "mode", "operation", "type"})  # their values are words of Loci
 MAX_LABELS = 200
-Cell = Callable[[Any], tuple[str, bool]]  # a row's value as HTML, and whether it must stay on one line
+_Cell = Callable[[Any], tuple[str, bool]]  # a row's value as HTML, and whether it must stay on one line
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Column:
     opening: str
     nowrap: str  # the opening of a cell that must stay on one line
     bare: str  # that of a cell without a value, which a phone does not show
-    cell: Cell
+    cell: _Cell
     is_link: bool
 
 
@@ -48,11 +48,11 @@ def draw_rows(cl: Any, headings: Sequence[str]) -> list[SafeString]:
     columns = [_column(cl, name, str(text)) for name, text in zip(cl.list_display, headings, strict=True)]
     preserved = f"?{cl.preserved_filters}" if cl.preserved_filters else ""
     # Every cell is escaped where it is rendered.
-    address = address_of_rows(cl)
+    address = _address_of_rows(cl)
     return [SafeString("".join(_cells(columns, row, address, preserved))) for row in cl.result_list]
 
 
-def address_of_rows(cl: Any) -> Callable[[Model], str]:
+def _address_of_rows(cl: Any) -> Callable[[Model], str]:
     """The function that gives the address of a row's page, "" if it has none: resolved once, for whatever row."""
     if type(cl).url_for_result is not ChangeList.url_for_result:
         return lambda row: _address(cl, row)
@@ -98,16 +98,16 @@ def _linked(address: str, shown: str, preserved: str) -> str:
 
 
 def _column(cl: Any, name: str, heading: str) -> _Column:
-    if name == CHECKBOX:
+    if name == _CHECKBOX:
         opening = _opening(CHECKBOX_CLASSES, gettext("Select record"))
-        return _Column(opening, opening, opening, checkbox_cell(cl), is_link=False)
+        return _Column(opening, opening, opening, _checkbox_cell(cl), is_link=False)
     classes = [f"field-{name}", *ROW_CLASSES]
     is_link = name in cl.list_display_links if cl.list_display_links else name == cl.list_display[0]
     return _Column(
         _opening(classes, heading),
         _opening([*classes, "nowrap"], heading),
         _opening([*classes, "loci-none"], heading),
-        column_cell(cl, name),
+        _column_cell(cl, name),
         is_link,
     )
 
@@ -116,7 +116,7 @@ def _opening(classes: Sequence[str], heading: str) -> str:
     return f' class="{escape(" ".join(classes))}" data-label="{escape(heading)}">'
 
 
-def checkbox_cell(cl: Any) -> Cell:
+def _checkbox_cell(cl: Any) -> _Cell:
     """The row's checkbox: rendered once; each other row gets its own key in place of the first."""
     made: dict[str, str] = {}
 
@@ -128,12 +128,12 @@ def checkbox_cell(cl: Any) -> Cell:
     return cell
 
 
-def column_cell(cl: Any, name: str) -> Cell:
+def _column_cell(cl: Any, name: str) -> _Cell:
     """The function that renders a column's cell: from the admin's own function, else the model's field or attribute."""
     empty = cl.model_admin.get_empty_value_display()
     made = getattr(cl.model_admin, name, None)
     if callable(made):
-        return function_cell(made, getattr(made, "empty_value_display", empty), made)
+        return _function_cell(made, getattr(made, "empty_value_display", empty), made)
     try:
         field = cl.lookup_opts.get_field(name)
     except FieldDoesNotExist:
@@ -143,11 +143,11 @@ def column_cell(cl: Any, name: str) -> Cell:
             value = getattr(row, name)
             return value() if callable(value) else value
 
-        return function_cell(read, empty, attribute)
-    return field_cell(field, empty)
+        return _function_cell(read, empty, attribute)
+    return _field_cell(field, empty)
 
 
-def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
+def _function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> _Cell:
     """Render what `read` returns for a row; `options` has the display attributes `label` and `boolean`."""
     labels, is_flag = getattr(options, "label", False), getattr(options, "boolean", False)
     rendered = dict[object, str]()  # of this page: its labels and days are few
@@ -158,10 +158,10 @@ def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
             if value not in rendered:
                 shown = in_words(value) if isinstance(value, str) and value else value
                 kind = labels.get(value) if isinstance(labels, dict) else None
-                rendered[value] = render_label(shown, kind)
+                rendered[value] = _render_label(shown, kind)
             return rendered[value], False
         if isinstance(value, datetime):
-            return render_moment(value), True
+            return _render_moment(value), True
         if not isinstance(value, date | time):
             return conditional_escape(display_for_value(value, empty, is_flag)), False
         if value not in rendered:
@@ -171,7 +171,7 @@ def function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> Cell:
     return cell
 
 
-def field_cell(field: Any, empty: str) -> Cell:
+def _field_cell(field: Any, empty: str) -> _Cell:
     """Render a model field; relations, dates and times stay on one line."""
     is_relation = field.is_relation
     is_short = is_relation or field.get_internal_type() in ("DateField", "DateTimeField", "TimeField")
@@ -181,7 +181,7 @@ def field_cell(field: Any, empty: str) -> Cell:
         if is_relation:
             return conditional_escape(empty if value is None else value), is_short
         if isinstance(value, datetime):
-            return render_moment(value), is_short
+            return _render_moment(value), is_short
         if field.name in WORD_FIELDS and not field.choices and value:
             return conditional_escape(in_words(value)), is_short
         if field.name == "via":
@@ -191,7 +191,7 @@ def field_cell(field: Any, empty: str) -> Cell:
     return cell
 
 
-def render_moment(at: datetime) -> str:
+def _render_moment(at: datetime) -> str:
     """A time in the reader's zone; its title is the whole in ISO 8601, with the name of the zone."""
     local = local_moment(at)
     whole = local.isoformat(timespec="seconds")
@@ -201,6 +201,6 @@ def render_moment(at: datetime) -> str:
 
 
 @lru_cache(maxsize=MAX_LABELS)
-def render_label(value: str, kind: str | None) -> str:
+def _render_label(value: str, kind: str | None) -> str:
     """A value as a coloured label of this `kind`; cached, since such values are few."""
     return str(display_for_label(value, "", {value: kind} if kind else True))

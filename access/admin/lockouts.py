@@ -16,7 +16,7 @@ from access.admin.page import LociAdmin
 from access.models import Attempts
 from access.sign_in.lockouts import lift_lock
 
-KIND_LABELS = {
+_KIND_LABELS = {
     "login": gettext_lazy("logins with one name"),
     "login-from": gettext_lazy("logins with any name"),
     "register": gettext_lazy("registrations of programs"),
@@ -74,7 +74,7 @@ class LockoutAdmin(LociAdmin):
     @column(gettext_lazy("locked"))
     def what(self, row: Attempts) -> str:
         """The kind of attempts that are refused."""
-        return str(KIND_LABELS.get(row.kind, row.kind))
+        return str(_KIND_LABELS.get(row.kind, row.kind))
 
     @column(gettext_lazy("person"), empty=gettext_lazy("unknown"))
     def person(self, row: Attempts) -> str | None:

@@ -32,7 +32,7 @@ from access.errors import InvalidInput
 
 
 @dataclass(frozen=True)
-class FilterChip:
+class _FilterChip:
     """A filter above a list; its link sets it, or removes it if it is active."""
 
     label: str
@@ -40,14 +40,14 @@ class FilterChip:
     is_active: bool
 
 
-def filter_chips(cl: Any) -> list[FilterChip]:
+def _filter_chips(cl: Any) -> list[_FilterChip]:
     """The list's quick filters, then every other active one, such as those chosen under *Filters*."""
     active = {name: value for name, value in cl.params.items() if value}
-    quick = [quick_chip(cl, active, *each) for each in cl.model_admin.quick_filters]
+    quick = [_quick_chip(cl, active, *each) for each in cl.model_admin.quick_filters]
     shown = {(name, value) for _, name, value in cl.model_admin.quick_filters}
     others = [
-        FilterChip(
-            gettext("{name}: {value}").format(name=spec.title, value=chosen_label(cl, spec, active[name])),
+        _FilterChip(
+            gettext("{name}: {value}").format(name=spec.title, value=_chosen_label(cl, spec, active[name])),
             cl.get_query_string(remove=[name]),
             True,
         )
@@ -58,7 +58,7 @@ def filter_chips(cl: Any) -> list[FilterChip]:
     return [*quick, *others]
 
 
-def quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: str) -> FilterChip:
+def _quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: str) -> _FilterChip:
     """A chip that sets the parameter, or removes it if it has this value."""
     is_active = active.get(name) == value
     # A page number of the longer list would lead past the end of the shorter one.
@@ -67,10 +67,10 @@ def quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: st
         if is_active
         else cl.get_query_string({name: value}, remove=["p"])
     )
-    return FilterChip(in_words(label), url, is_active)
+    return _FilterChip(in_words(label), url, is_active)
 
 
-def chosen_label(cl: Any, spec: Any, value: str) -> str:
+def _chosen_label(cl: Any, spec: Any, value: str) -> str:
     """The value of an active filter as its choices name it."""
     for choice in spec.choices(cl):
         if choice.get("selected") and choice.get("display"):
@@ -83,7 +83,7 @@ def chosen_label(cl: Any, spec: Any, value: str) -> str:
 MAX_COUNTED_ROWS = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
 
 
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
+class _BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
     """Counts at most MAX_COUNTED_ROWS rows, so that a page costs the same in a store of a million.
 
     `is_cut` is True, after counting, if there are more. A page's keys are read first: an index that covers the filters
@@ -109,7 +109,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at r
         return Page(rows.filter(pk__in=keys), number, self)
 
 
-UNSORTED_MESSAGE = gettext_lazy(
+_UNSORTED_MESSAGE = gettext_lazy(
     "The list has more than {max_counted_rows:,} rows and is shown in its default order. Filter it to sort it."
 ).format(max_counted_rows=MAX_COUNTED_ROWS)
 
@@ -130,7 +130,7 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
             if counted.count and counted.is_cut:
                 del self.params[ORDER_VAR]
                 self.queryset = self.queryset.order_by(*self.model_admin.get_ordering(request))
-                messages.info(request, UNSORTED_MESSAGE)
+                messages.info(request, _UNSORTED_MESSAGE)
         super().get_results(request)
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
@@ -157,9 +157,9 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         }
 
     @cached_property
-    def chips(self) -> list[FilterChip]:
+    def chips(self) -> list[_FilterChip]:
         """The quick filters of the list, then every other filter that is active."""
-        return filter_chips(self)
+        return _filter_chips(self)
 
 
 def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str]:
@@ -237,7 +237,7 @@ class LociAdmin(NamedList):
     show_full_result_count = False
     # Counts next to each filter would read the whole table once per filter.
     show_facets = ShowFacets.NEVER
-    paginator = BoundedPaginator
+    paginator = _BoundedPaginator
     actions: ClassVar[Any] = None
     list_filter_submit = True
     change_list_template = "admin/loci/list.html"

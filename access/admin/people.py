@@ -56,7 +56,7 @@ LIST = "admin:auth_user_changelist"
 SAMPLE = "person,groups,curate\nann@example.org,ledger=curator garden=viewer,yes\nben,ledger=contributor,no"
 
 
-class PeopleOptions:
+class _PeopleOptions:
     """Django's options of users, under the word that the breadcrumbs show for their list."""
 
     def __init__(self, options: Any) -> None:
@@ -115,7 +115,7 @@ class InviteForm(forms.Form):
         return invite(actor, invitation, by_link=values["how"] == LINK)
 
 
-class InviteManyForm(forms.Form):
+class _InviteManyForm(forms.Form):
     """Many people as CSV."""
 
     csv = forms.CharField(
@@ -129,7 +129,7 @@ class InviteManyForm(forms.Form):
     )
 
 
-class LeaveForm(forms.Form):
+class _LeaveForm(forms.Form):
     """Who takes over."""
 
     successor = forms.ModelChoiceField(
@@ -147,7 +147,7 @@ class LeaveForm(forms.Form):
         self.fields["successor"].queryset = others  # type: ignore[attr-defined]
 
 
-class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """The pages of PersonAdmin that are not Django's."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -178,7 +178,7 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def invite_many_view(self, request: HttpRequest) -> HttpResponse:
         """The form for many; then a link for each."""
         self.check_permitted(request)
-        form = InviteManyForm(request.POST if request.method == "POST" else None)
+        form = _InviteManyForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             try:
                 people = read_invitations(form.cleaned_data["csv"])
@@ -199,7 +199,7 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def leave_view(self, request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - Django's name
         """What ends, who takes over; then the person is deactivated."""
         user = self.person_or_404(request, id)
-        form = LeaveForm(user, request.POST if request.method == "POST" else None)
+        form = _LeaveForm(user, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             try:
                 deactivate(actor_of(request), user, successor=form.cleaned_data["successor"])
@@ -238,7 +238,7 @@ class InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
         """A page inside the site's frame."""
-        opts = PeopleOptions(self.opts)
+        opts = _PeopleOptions(self.opts)
         frame = {**self.admin_site.each_context(request), "opts": opts, "title": title}
         return TemplateResponse(request, template, frame | {"back": reverse(LIST)} | context)
 
@@ -275,7 +275,7 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
-class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class _SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
 
     def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -290,7 +290,7 @@ class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(User)
-class PersonAdmin(InvitationPages, WordedForm, NamedList, UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
     """User accounts. Rights in a group come from its member list, not from Django's permissions."""
 
     form = UserChangeForm
@@ -363,5 +363,5 @@ class PersonAdmin(InvitationPages, WordedForm, NamedList, UserAdmin, SuperusersO
 
 
 @admin.register(Group)
-class DjangoGroupAdmin(GroupAdmin, SuperusersOnly):  # type: ignore[misc]  # unfold has no types
+class DjangoGroupAdmin(GroupAdmin, _SuperusersOnly):  # type: ignore[misc]  # unfold has no types
     """Django's own permission groups, which Loci does not use; kept for other apps."""

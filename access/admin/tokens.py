@@ -34,14 +34,14 @@ from access.groups import entered_groups
 from access.models import ApiToken
 from access.tokens import NewToken, create_token, resume_token, revoke_token, suspend_token
 
-SCOPE_CHOICES = [
+_SCOPE_CHOICES = [
     (scope, format_lazy(gettext_lazy("{name}: {value}"), name=scope, value=pgettext_lazy(WORD, allows)))
     for scope, allows in SCOPES.items()
 ]
 
 
 @dataclass(frozen=True)
-class TokenChange:
+class _TokenChange:
     """A change of a token: the service, and what its confirmation page says."""
 
     carry_out: Callable[[Actor, ApiToken], ApiToken]
@@ -54,7 +54,7 @@ class TokenChange:
 
 STAYS = gettext_lazy("memories stored with it stay")
 CHANGES = {
-    "revoke": TokenChange(
+    "revoke": _TokenChange(
         revoke_token,
         gettext_lazy("Revoke the token '{name}'?"),
         gettext_lazy("Revoke"),
@@ -66,7 +66,7 @@ CHANGES = {
         ),
         is_dangerous=True,
     ),
-    "suspend": TokenChange(
+    "suspend": _TokenChange(
         suspend_token,
         gettext_lazy("Suspend the token '{name}'?"),
         gettext_lazy("Suspend"),
@@ -74,7 +74,7 @@ CHANGES = {
         (gettext_lazy("every request with it is refused until a person resumes it"), STAYS),
         is_dangerous=True,
     ),
-    "resume": TokenChange(
+    "resume": _TokenChange(
         resume_token,
         gettext_lazy("Resume the token '{name}'?"),
         gettext_lazy("Resume"),
@@ -84,7 +84,7 @@ CHANGES = {
 }
 
 
-class TokenForm(forms.Form):
+class _TokenForm(forms.Form):
     """The form for a new token."""
 
     name = forms.CharField(
@@ -101,7 +101,7 @@ class TokenForm(forms.Form):
     )
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("Scopes"),
-        choices=SCOPE_CHOICES,
+        choices=_SCOPE_CHOICES,
         initial=[READ, WRITE],
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
@@ -137,7 +137,7 @@ class TokenForm(forms.Form):
         if not choices:
             del self.fields["groups"], self.fields["default_group"]
         if not actor.may(CREATE_GROUP):
-            self.fields["scopes"].choices = [s for s in SCOPE_CHOICES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
+            self.fields["scopes"].choices = [s for s in _SCOPE_CHOICES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
 
     def create(self, actor: Actor) -> NewToken:
         """Create the token."""
@@ -202,7 +202,7 @@ class TokenAdmin(LociAdmin):
                 gettext("You may not create tokens without a role in a group. Ask an admin of a group.")
             )
         actor = actor_of(request)
-        form = TokenForm(actor, request.POST if request.method == "POST" else None)
+        form = _TokenForm(actor, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             try:
                 return self._show_secret(request, form.create(actor))
@@ -236,7 +236,7 @@ class TokenAdmin(LociAdmin):
         context = {
             "title": token.name,
             "token": token,
-            "facts": token_facts(token),
+            "facts": _token_facts(token),
             "revoke_url": self.url("revoke", token.id) if token.revoked_at is None else "",
         }
         return self.render(request, "admin/access/apitoken/page.html", context)
@@ -278,7 +278,7 @@ class TokenAdmin(LociAdmin):
     @column(gettext_lazy("groups"))
     def reach(self, token: ApiToken) -> str:
         """The groups that the token is bound to."""
-        return describe_reach(token)
+        return _describe_reach(token)
 
     used = field_column(gettext_lazy("last used"), "last_used_at", empty=gettext_lazy("never"))
     expiry = field_column(gettext_lazy("expires"), "expires_at", empty=gettext_lazy("never"))
@@ -292,20 +292,20 @@ class TokenAdmin(LociAdmin):
         return token.state
 
 
-def describe_reach(token: ApiToken) -> str:
+def _describe_reach(token: ApiToken) -> str:
     """The groups that a token is bound to, as text."""
     if token.all_groups:
         return gettext("every group of the person")
     return join_list(group.slug for group in token.groups.all()) or gettext("no group")
 
 
-def token_facts(token: ApiToken) -> list[tuple[str, Any]]:
+def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:
     """The facts on a token's page, as labels and values."""
     return [
         (gettext("Person"), token.user.get_username()),
         (gettext("Starts with"), f"{token.hint}…"),
         (gettext("Scopes"), join_list(token.scopes)),
-        (gettext("Groups"), describe_reach(token)),
+        (gettext("Groups"), _describe_reach(token)),
         (gettext("Default group"), token.default_group or gettext("none")),
         (gettext("Created"), token.created_at),
         (gettext("Last used"), token.last_used_at or gettext("never")),

@@ -33,7 +33,7 @@ from storage.canonical_json import ReadyJson
 from storage.changes import current_change
 
 __all__ = [
-    "INSTANCE", "OWN", "AuditEvent", "Operation", "append", "append_many", "append_rows", "find_row",
+    "INSTANCE", "OWN", "AuditEvent", "Operation", "append", "append_many", "find_row",
 ]  # fmt: skip
 _ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
 _SALT_BYTES = 16
@@ -70,13 +70,13 @@ def append(
     The chain's head stays locked until that transaction ends, so no two rows get the same number.
     """
     event = AuditEvent(operation, memory_id, group, subject, payload or {}, chain, chars)
-    return append_rows(actor, [event], at=at)[0]
+    return _append_rows(actor, [event], at=at)[0]
 
 
 def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
     """Append rows in order, like append(), but lock each chain's head once for all."""
     if len(events) < MIN_BULK_ROWS or not can_insert_columns():
-        append_rows(actor, events, at=at)
+        _append_rows(actor, events, at=at)
         return
     # No savepoint: if logging fails, the caller's transaction must fail with it.
     with transaction.atomic(savepoint=False):
@@ -89,7 +89,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         count_writes(actor, len(events), sum(event.chars for event in events))
 
 
-def append_rows(
+def _append_rows(
     actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None
 ) -> list[AuditEntry]:
     """Append a few rows and return them; append_many() is faster for many."""

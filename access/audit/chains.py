@@ -66,7 +66,7 @@ class LockedChains:
 
     def __init__(self, chains: Iterable[str]) -> None:
         # Always in the same order, so that two writers never wait for each other.
-        self._heads = {chain: lock_head(chain) for chain in sorted(set(chains))}
+        self._heads = {chain: _lock_head(chain) for chain in sorted(set(chains))}
         self.ends = {chain: (head.seq, head.hash) for chain, head in self._heads.items()}
 
     def save(self) -> None:
@@ -76,7 +76,7 @@ class LockedChains:
                 raise RuntimeError("Something else was appended to the log meanwhile.")
 
 
-def lock_head(chain: str) -> AuditHead:
+def _lock_head(chain: str) -> AuditHead:
     """The locked head of one of this store's chains, created if it is missing."""
     head = _HEAD.first(chain)
     if head is None:

@@ -14,7 +14,7 @@ from storage.call_state import CallState
 from storage.changes import apart, changing
 
 
-class WrittenRow(NamedTuple):
+class _WrittenRow(NamedTuple):
     """The key and operation of a row that was appended."""
 
     key: int
@@ -26,7 +26,7 @@ class Work:
     """The number of the change that a piece of work is, and the log rows that it has appended so far."""
 
     change: int
-    rows: list[WrittenRow] = field(default_factory=list)
+    rows: list[_WrittenRow] = field(default_factory=list)
 
 
 _WORK: CallState[Work] = CallState("loci_work")
@@ -43,7 +43,7 @@ def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
     """Add appended rows to the collection of the current work, if there is one."""
     work = _WORK.get()
     if work is not None:
-        work.rows.extend(map(WrittenRow, keys, operations))
+        work.rows.extend(map(_WrittenRow, keys, operations))
 
 
 def current_work() -> Work:
@@ -55,8 +55,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # PostgreSQL's deadlock_detected and serialization_failure; SQLite has neither, since one transaction writes at a time.
-LOST = frozenset({"40P01", "40001"})
-PAUSES_S = (0.02, 0.1, 0.3, 1.0)  # each halved or doubled at random, so that two do not meet again
+_LOST = frozenset({"40P01", "40001"})
+_PAUSES_S = (0.02, 0.1, 0.3, 1.0)  # each halved or doubled at random, so that two do not meet again
 
 
 def one_change(write: Callable[P, T]) -> Callable[P, T]:
@@ -70,11 +70,11 @@ def one_change(write: Callable[P, T]) -> Callable[P, T]:
         work = current_work()
         count = len(work.rows)
         with changing():
-            for pause in PAUSES_S:
+            for pause in _PAUSES_S:
                 try:
                     return write(*args, **kwargs)
                 except OperationalError as error:
-                    is_lost = getattr(error.__cause__, "sqlstate", None) in LOST
+                    is_lost = getattr(error.__cause__, "sqlstate", None) in _LOST
                     if connection.in_atomic_block or not is_lost:
                         raise
                     del work.rows[count:]  # their transaction was rolled back

@@ -28,7 +28,7 @@ from access.models import AuditEntry, AuditHead, AuditPayload
 
 def has_unlinked() -> bool:
     """True if a chain has grown since it was last linked."""
-    return unlinked_heads().exists()
+    return _unlinked_heads().exists()
 
 
 def link_heads(actor: Actor) -> None:
@@ -36,7 +36,7 @@ def link_heads(actor: Actor) -> None:
     if not has_unlinked():
         return
     with transaction.atomic():
-        heads = list(unlinked_heads().select_for_update().order_by("chain"))
+        heads = list(_unlinked_heads().select_for_update().order_by("chain"))
         if not heads:
             return
         payload = {"chains": {head.chain: [head.seq, head.hash] for head in heads}}
@@ -45,7 +45,7 @@ def link_heads(actor: Actor) -> None:
         linked.update(linked=F("seq"), linked_in=row.seq)
 
 
-def unlinked_heads() -> QuerySet[AuditHead]:
+def _unlinked_heads() -> QuerySet[AuditHead]:
     """The heads of this store's chains that have grown since they were last linked."""
     return AuditHead.objects.filter(origin=OWN, seq__gt=F("linked")).exclude(chain=HEADS)
 
@@ -87,7 +87,7 @@ def drop_log(actor: Actor, *, before: datetime, on_rows: Callable[[int], object]
     rows = 0
     # The instance's chain comes last: it announces the drops of the old one.
     for chain in sorted(chains, key=lambda name: (name == INSTANCE, name)):
-        announced, old = announced_drop(chain), last_row_before(chain, before)
+        announced, old = announced_drop(chain), _last_row_before(chain, before)
         last, gone = max(announced, old), dropped_through(chain)
         if last <= gone:
             continue
@@ -95,15 +95,15 @@ def drop_log(actor: Actor, *, before: datetime, on_rows: Callable[[int], object]
         with transaction.atomic():
             if old > announced:
                 payload = {"rows": last - gone, "through": old, "before": before.isoformat()}
-                announce(actor, chain, old, payload)
+                _announce(actor, chain, old, payload)
             if chain == INSTANCE:
-                repeat_old_drop(actor, last)
-        while drop_batch(chain, last, on_rows):
+                _repeat_old_drop(actor, last)
+        while _drop_batch(chain, last, on_rows):
             pass
     return LogDrop(rows, through)
 
 
-def announce(actor: Actor, chain: str, through: int, payload: dict[str, Any]) -> None:
+def _announce(actor: Actor, chain: str, through: int, payload: dict[str, Any]) -> None:
     """Append the row that announces a drop."""
     prefix, where = (OLD_DROP_PREFIX, INSTANCE) if chain == OLD else (DROP_PREFIX, chain)
     audit.append(
@@ -111,17 +111,17 @@ def announce(actor: Actor, chain: str, through: int, payload: dict[str, Any]) ->
     )
 
 
-def repeat_old_drop(actor: Actor, through: int) -> None:
+def _repeat_old_drop(actor: Actor, through: int) -> None:
     """Announce the old chain's drop again if the row that does is among those to drop from the instance's chain."""
     announced = announced_drop(OLD)
     later = AuditEntry.objects.filter(
         origin=OWN, chain=INSTANCE, seq__gt=through, subject=f"{OLD_DROP_PREFIX}{announced}"
     )
     if announced and not later.exists():
-        announce(actor, OLD, announced, {"through": announced})
+        _announce(actor, OLD, announced, {"through": announced})
 
 
-def last_row_before(chain: str, moment: datetime) -> int:
+def _last_row_before(chain: str, moment: datetime) -> int:
     """The number of the last row before the first one that is not older; 0 if the first row is not older."""
     rows = AuditEntry.objects.filter(origin=OWN, chain=chain)
     remaining = rows.filter(at__gte=moment).aggregate(first=Min("seq"))["first"]
@@ -131,7 +131,7 @@ def last_row_before(chain: str, moment: datetime) -> int:
     return head.seq if head else 0
 
 
-def drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None) -> int:
+def _drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None) -> int:
     """Drop the next rows up to `through` in one transaction. Returns the number of rows."""
     rows = AuditEntry.objects.filter(origin=OWN, chain=chain)
     with transaction.atomic():
@@ -142,7 +142,7 @@ def drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None
             return 0
         batch = rows.filter(seq__gt=gone, seq__lte=last)
         start = front.hash if front is not None and gone else start_hash(chain, old_end(OWN))
-        check_batch(batch, chain, previous=start, first=gone + 1, last=last)
+        _check_batch(batch, chain, previous=start, first=gone + 1, last=last)
         AuditPayload.objects.filter(entry__in=batch.values("pk")).delete()
         rows.filter(seq__lt=last).delete()
         # The last row becomes the anchor: it keeps the hash that the next row follows, and no hash proves its other fields.
@@ -159,7 +159,7 @@ def drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None
     return last - gone
 
 
-def check_batch(batch: QuerySet[AuditEntry], chain: str, *, previous: str, first: int, last: int) -> None:
+def _check_batch(batch: QuerySet[AuditEntry], chain: str, *, previous: str, first: int, last: int) -> None:
     """Raise Conflict if the rows do not follow one another: dropping them would hide that they were changed."""
     number = first
     for entry in batch.order_by("seq").select_related("payload_row"):

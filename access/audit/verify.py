@@ -33,7 +33,7 @@ ANCHOR = Operation.ANCHOR.value
 ANCHOR_PREFIX, DROP_PREFIX, OLD_DROP_PREFIX = "after:", "dropped:", "dropped-legacy:"
 VERIFY_BATCH_ROWS = 2000  # in memory
 UNREADABLE = "the row holds a value that cannot be read"
-LINKS_AT_ONCE = 500  # rows of the chain of heads
+_LINKS_AT_ONCE = 500  # rows of the chain of heads
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -62,7 +62,7 @@ class ChainReport:
 
 
 @dataclass(frozen=True)
-class LinkReport:
+class _LinkReport:
     """The last linked row of each chain, and the first row of the chain of heads that does not fit."""
 
     linked: dict[str, int]
@@ -74,12 +74,12 @@ def verify_log(*, on_rows: Callable[[int], object] | None = None) -> list[ChainR
     """Verify every chain, this store's own first, and the links between them."""
     names = chain_names()
     reports = [verify_chain(chain, origin, on_rows=on_rows) for origin, chain in names]
-    links = {origin: verify_links(origin) for origin in sorted({report.origin for report in reports})}
+    links = {origin: _verify_links(origin) for origin in sorted({report.origin for report in reports})}
     own = links.get(OWN)
     if own is not None and own.broken_at is not None and (OWN, HEADS) not in names:
         # The chain of heads was removed, but the other chains' ends say that it linked them.
         reports.append(ChainReport(OWN, HEADS, 0, start_hash(HEADS, old_end(OWN)), 0))
-    return [with_links(report, links[report.origin]) for report in reports]
+    return [_with_links(report, links[report.origin]) for report in reports]
 
 
 def is_log_whole() -> bool:
@@ -115,12 +115,12 @@ def verify_chain(
     entries = entries.filter(seq__lte=head.seq) if head else entries
     entries = entries.order_by("seq").select_related("payload_row")
     previous, expected, rows, purged, dropped = start_hash(chain, old_end(origin)), 1, 0, 0, 0
-    purges = Purges(origin)
+    purges = _Purges(origin)
     for entry in read_rows(entries):
         if entry is None:
             return ChainReport(origin, chain, rows, previous, purged, expected, UNREADABLE, dropped)
         is_front = expected == 1 and is_anchor(entry)
-        error = find_anchor_error(entry) if is_front else find_row_error(entry, previous, expected)
+        error = _find_anchor_error(entry) if is_front else find_row_error(entry, previous, expected)
         error = error or ("" if is_front else purges.find_error(entry))
         if error:
             return ChainReport(origin, chain, rows, previous, purged, entry.seq, error, dropped)
@@ -132,8 +132,8 @@ def verify_chain(
         rows += 1
         if on_rows is not None and rows % VERIFY_BATCH_ROWS == 0:
             on_rows(VERIFY_BATCH_ROWS)
-    error = find_head_error(head, rows=rows, seq=expected - 1, previous=previous)
-    error = error or find_tail_error(origin, chain)
+    error = _find_head_error(head, rows=rows, seq=expected - 1, previous=previous)
+    error = error or _find_tail_error(origin, chain)
     return ChainReport(origin, chain, rows, previous, purged, expected if error else None, error, dropped)
 
 
@@ -149,7 +149,7 @@ def read_rows(entries: QuerySet[AuditEntry]) -> Iterator[AuditEntry | None]:
         yield None
 
 
-class Purges:
+class _Purges:
     """Excuses the rows of this store whose payload is missing: those of a memory whose purge is logged.
 
     Also those of a memory that moved away from a group, up to the row that logs the purge of what it left there: a memory
@@ -183,11 +183,11 @@ class Purges:
         return "the payload of the row is missing, and no purge is logged"
 
 
-def verify_links(origin: str = OWN) -> LinkReport:
+def _verify_links(origin: str = OWN) -> _LinkReport:
     """Check that each end of a chain that the chain of heads names is still that chain's row."""
     linked = dict[str, int]()
     dropped = cache(partial(dropped_through, origin=origin))
-    for batch in link_batches(origin):
+    for batch in _link_batches(origin):
         wanted: dict[str, set[int]] = defaultdict(set)
         for _, chain, seq, _ in batch:
             wanted[chain].add(seq)
@@ -205,15 +205,15 @@ def verify_links(origin: str = OWN) -> LinkReport:
             if found != hash_ and not is_gone:
                 label = chain_labels().get(chain, chain) if origin == OWN else chain
                 state = "missing" if found is None else "another one now"
-                return LinkReport(linked, row, f"row {seq} of the chain {label}, which it links, is {state}")
+                return _LinkReport(linked, row, f"row {seq} of the chain {label}, which it links, is {state}")
             linked[chain] = max(seq, linked.get(chain, 0))
     if origin != OWN:
-        return LinkReport(linked)
-    unlinked_in, why = find_mark_error(linked)
-    return LinkReport(linked, unlinked_in, why)
+        return _LinkReport(linked)
+    unlinked_in, why = _find_mark_error(linked)
+    return _LinkReport(linked, unlinked_in, why)
 
 
-def find_mark_error(linked: Mapping[str, int]) -> tuple[int | None, str]:
+def _find_mark_error(linked: Mapping[str, int]) -> tuple[int | None, str]:
     """The first row of the chain of heads that a chain's end says linked it and that did not, and why; (None, "") if none.
 
     `linked` is the last linked row of each chain. Ends keep what linked them, so that links cannot vanish with their chain.
@@ -248,11 +248,11 @@ def find_kept_error(kept: str) -> str:
     return f"the row {name} cannot be compared: {gone}"
 
 
-def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:
+def _link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:
     """The links of the chain of heads in batches: its own row's number, then chain, number and hash of the row linked."""
     rows = AuditEntry.objects.filter(origin=origin, chain=HEADS, operation=Operation.HEADS).order_by("seq")
-    found = rows.values_list("seq", "payload_row__payload").iterator(chunk_size=LINKS_AT_ONCE)
-    while batch := list(islice(found, LINKS_AT_ONCE)):
+    found = rows.values_list("seq", "payload_row__payload").iterator(chunk_size=_LINKS_AT_ONCE)
+    while batch := list(islice(found, _LINKS_AT_ONCE)):
         yield [
             (row, chain, seq, hash_)
             for row, payload in batch
@@ -260,7 +260,7 @@ def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:
         ]
 
 
-def with_links(report: ChainReport, links: LinkReport) -> ChainReport:
+def _with_links(report: ChainReport, links: _LinkReport) -> ChainReport:
     """The report with what the links say about its chain."""
     if report.chain != HEADS:
         last = report.dropped + report.rows
@@ -272,13 +272,13 @@ def with_links(report: ChainReport, links: LinkReport) -> ChainReport:
 
 def announced_drop(chain: str = INSTANCE, origin: str = OWN) -> int:
     """The number of the last row whose drop by retention the log announces; 0 if there is none."""
-    found = drops_in(chain, DROP_PREFIX, origin)
+    found = _drops_in(chain, DROP_PREFIX, origin)
     if chain == OLD:
-        found += drops_in(INSTANCE, OLD_DROP_PREFIX, origin)
+        found += _drops_in(INSTANCE, OLD_DROP_PREFIX, origin)
     return max(found, default=0)
 
 
-def drops_in(chain: str, prefix: str, origin: str) -> list[int]:
+def _drops_in(chain: str, prefix: str, origin: str) -> list[int]:
     """The numbers that the rows of a chain announce with a prefix."""
     drops = AuditEntry.objects.filter(
         origin=origin, chain=chain, operation=ANCHOR, subject__startswith=prefix
@@ -304,7 +304,7 @@ def is_anchor(entry: AuditEntry) -> bool:
     return entry.operation == ANCHOR and entry.subject.startswith(ANCHOR_PREFIX)
 
 
-def find_anchor_error(entry: AuditEntry) -> str:
+def _find_anchor_error(entry: AuditEntry) -> str:
     """What is wrong with a chain's anchor; empty if nothing is."""
     if entry.subject != f"{ANCHOR_PREFIX}{entry.hash}":
         return "the anchor was changed"
@@ -313,14 +313,14 @@ def find_anchor_error(entry: AuditEntry) -> str:
     return ""
 
 
-def find_head_error(head: AuditHead | None, *, rows: int, seq: int, previous: str) -> str:
+def _find_head_error(head: AuditHead | None, *, rows: int, seq: int, previous: str) -> str:
     """What is wrong with a chain's head after the last row (`seq`, hash `previous`); empty if nothing is."""
     if head is None:
         return "the chain's head is missing" if rows else ""
     return "" if (head.seq, head.hash) == (seq, previous) else "rows are missing at the end"
 
 
-def find_tail_error(origin: str, chain: str) -> str:
+def _find_tail_error(origin: str, chain: str) -> str:
     """The error if rows follow the head. One statement, so head and rows are of the same moment."""
     head = AuditHead.objects.filter(origin=OuterRef("origin"), chain=OuterRef("chain")).values("seq")
     behind = AuditEntry.objects.filter(origin=origin, chain=chain, seq__gt=Subquery(head))

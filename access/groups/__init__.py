@@ -34,7 +34,7 @@ from storage.dialect import hold_until_commit
 EVERYONE = "everyone"
 # Said to an actor that could make the group if there were none.
 FOREIGN = "This name belongs to a group you cannot access. Ask one of its admins, or choose another name."
-MAX_CHOICES_SHOWN = 12
+_MAX_CHOICES_SHOWN = 12
 _MAX_CHARS = {"title": 200, "instructions": 20_000}
 _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
 
@@ -48,7 +48,7 @@ def hold_groups(keys: Iterable[int]) -> None:
 
 
 @dataclass(frozen=True)
-class ResolvedGroup:
+class _ResolvedGroup:
     """The group that a call works in, and whether the call created it."""
 
     group: Group
@@ -79,7 +79,7 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
             says who can make the group, never another project.
         NotPermitted: the actor may enter the group but lacks `right` there.
     """
-    wanted = resolve_slug(actor, slug)
+    wanted = _resolve_slug(actor, slug)
     return check_access(actor, wanted, _BY_SLUG.first(wanted), right)
 
 
@@ -87,11 +87,11 @@ def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Gr
     """The group found under `slug` if the actor has `right` in it; raises as find_group() does."""
     if group is None or not actor.may_enter(group.key):
         if right == WRITE:
-            hint = FOREIGN if actor.may(CREATE_GROUP) else tell_who_makes(actor, slug)
+            hint = FOREIGN if actor.may(CREATE_GROUP) else _tell_who_makes(actor, slug)
         else:
             slugs = [each.slug for each in entered_groups(actor)]
             similar = difflib.get_close_matches(slug, slugs, n=3, cutoff=0.5)
-            hint = f"Did you mean {' or '.join(similar)}?" if similar else list_choices(actor)
+            hint = f"Did you mean {' or '.join(similar)}?" if similar else _list_choices(actor)
         raise GroupNotFound(f"There is no group '{slug}' that you may use.", hint=hint, field="group")
     if not actor.may(right, group.key):
         raise NotPermitted(
@@ -115,15 +115,15 @@ def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
         GroupRequired: no group is named and there is no default.
         NotPermitted: the actor may not read, there or at all.
     """
-    wanted = resolve_slug(actor, slug)
+    wanted = _resolve_slug(actor, slug)
     group = _BY_SLUG.first(wanted)
     if group is not None and actor.may_enter(group.key):
         return check_access(actor, wanted, group, READ)
     check_may_read(actor)
-    return UnknownGroup(wanted, f"Nothing is stored yet in '{wanted}'. {tell_who_makes(actor, wanted)}")
+    return UnknownGroup(wanted, f"Nothing is stored yet in '{wanted}'. {_tell_who_makes(actor, wanted)}")
 
 
-def tell_who_makes(actor: Actor, slug: str) -> str:
+def _tell_who_makes(actor: Actor, slug: str) -> str:
     """Who can make the group: the actor by its first store, or who else."""
     if actor.may(CREATE_GROUP) and actor.may(WRITE):
         return "Your first store creates the group, unless the name belongs to a group you cannot access."
@@ -133,16 +133,16 @@ def tell_who_makes(actor: Actor, slug: str) -> str:
     )
 
 
-def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> ResolvedGroup:
+def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> _ResolvedGroup:
     """The group as in find_group(), created if it does not exist and the actor may create groups."""
-    wanted = resolve_slug(actor, slug)
+    wanted = _resolve_slug(actor, slug)
     group = _BY_SLUG.first(wanted)
     if group is None and actor.may(CREATE_GROUP):
         hold_until_commit([f"new group {wanted}"])  # another may just be making it
         group = _BY_SLUG.first(wanted)
     if group is not None or not actor.may(CREATE_GROUP):
-        return ResolvedGroup(check_access(actor, wanted, group, right))
-    return ResolvedGroup(create_group(actor, wanted), created=True)
+        return _ResolvedGroup(check_access(actor, wanted, group, right))
+    return _ResolvedGroup(create_group(actor, wanted), created=True)
 
 
 def find_group_to_write(actor: Actor, slug: str | None) -> Group | None:
@@ -159,10 +159,10 @@ def find_group_to_write(actor: Actor, slug: str | None) -> Group | None:
         return None
 
 
-def leave_uncreated(actor: Actor, resolved: ResolvedGroup) -> ResolvedGroup:
+def leave_uncreated(actor: Actor, resolved: _ResolvedGroup) -> _ResolvedGroup:
     """A group whose creation was rolled back, without the role that the actor got: another group may get its key."""
     actor.roles.pop(resolved.group.key, None)
-    return ResolvedGroup(resolved.group)
+    return _ResolvedGroup(resolved.group)
 
 
 def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = False) -> Group:
@@ -268,7 +268,7 @@ def update_group(
         Conflict: the title or the instructions repeat a text that was withdrawn in the group.
     """
     found = find_group(actor, slug, right=right)
-    check_change(change)
+    _check_change(change)
     check_may_limit(actor, max_memories=change.max_memories, max_bytes=change.max_bytes)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     if "guard" in wanted:
@@ -288,7 +288,7 @@ def update_group(
             for check in additions("checks of group texts"):
                 check(actor, group, name, str(changed[name][1]))
         if not actor.is_person:
-            refuse_milder(changed)
+            _refuse_milder(changed)
         if changed:
             for name, (_, value) in changed.items():
                 setattr(group, name, value)
@@ -297,7 +297,7 @@ def update_group(
     return group
 
 
-def refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
+def _refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
     """Raise NotPermitted for a change from a rule to a milder one: a token would let in itself what waits for a person."""
     is_milder: dict[str, Callable[[Any, Any], bool]] = {
         "guard": is_milder_guard,
@@ -314,7 +314,7 @@ def refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
             )
 
 
-def check_change(change: GroupChange) -> None:
+def _check_change(change: GroupChange) -> None:
     """Raise InvalidInput if a new value is not allowed."""
     for name, (allowed, called, more) in _CHOICES.items():
         value = getattr(change, name)
@@ -358,12 +358,14 @@ def check_slug(slug: str) -> None:
     refuse_secret(slug, field="group", label="The group's name")
 
 
-def resolve_slug(actor: Actor, slug: str | None) -> str:
+def _resolve_slug(actor: Actor, slug: str | None) -> str:
     """The name of the group that a call means; raises GroupRequired, or InvalidInput for a bad name."""
     if wanted := wanted_slug(actor, slug):
         check_slug(wanted)
         return wanted
-    raise GroupRequired("No group is named and there is no default.", hint=list_choices(actor), field="group")
+    raise GroupRequired(
+        "No group is named and there is no default.", hint=_list_choices(actor), field="group"
+    )
 
 
 def wanted_slug(actor: Actor, slug: str | None) -> str:
@@ -371,10 +373,12 @@ def wanted_slug(actor: Actor, slug: str | None) -> str:
     return slug or actor.default_group or str(settings.LOCI.access.default_group)
 
 
-def list_choices(actor: Actor) -> str:
+def _list_choices(actor: Actor) -> str:
     """A hint that lists the groups that the actor may enter, but `everyone`: a project's facts do not belong there."""
-    slugs = [group.slug for group in entered_groups(actor) if group.slug != EVERYONE][: MAX_CHOICES_SHOWN + 1]
+    slugs = [group.slug for group in entered_groups(actor) if group.slug != EVERYONE][
+        : _MAX_CHOICES_SHOWN + 1
+    ]
     if not slugs:
         return "There are no groups yet: name one, and the first store creates it."
-    more = ", …" if len(slugs) > MAX_CHOICES_SHOWN else ""
-    return f"Name one of: {', '.join(slugs[:MAX_CHOICES_SHOWN])}{more}."
+    more = ", …" if len(slugs) > _MAX_CHOICES_SHOWN else ""
+    return f"Name one of: {', '.join(slugs[:_MAX_CHOICES_SHOWN])}{more}."

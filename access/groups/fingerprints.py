@@ -12,7 +12,7 @@ from django.conf import settings
 from access.errors import Unavailable
 from storage.home import guard_key
 
-FINGERPRINT_DIGITS: Final = 4
+_FINGERPRINT_DIGITS: Final = 4
 _SALT: Final = "loci.guard"
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -21,7 +21,7 @@ def fingerprint(value: str) -> str:
     """A few digits that are the same for the same value, and that cannot be computed without this home's key."""
     key = fingerprint_key(Path(settings.LOCI.home))
     return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[
-        :FINGERPRINT_DIGITS
+        :_FINGERPRINT_DIGITS
     ]
 
 

@@ -35,22 +35,22 @@ from guard.policy import KINDS, STRICTNESS, WORD, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
 __all__ = [
-    "Admitted", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
+    "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
     "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
-MAX_RULES_CHARS: Final = 500
+_MAX_RULES_CHARS: Final = 500
 MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
-MIN_NUMBER: Final = 10**6  # shorter numbers are not cards, phones or identity numbers
-MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
-MAX_LABEL_CHARS: Final = 80
+_MIN_NUMBER: Final = 10**6  # shorter numbers are not cards, phones or identity numbers
+_MAX_CLEAN: Final = 4096  # short labels that were found clean, such as the source of an import
+_MAX_LABEL_CHARS: Final = 80
 # Too short for any format, and without seven digits in a row: tags, numbers of lines, names.
 _PLAIN_LABEL: Final = re.compile(r"[A-Za-z_./:#-]*(?:\d{1,6}[A-Za-z_/:#]*){0,2}")
-MAX_PLAIN_CHARS: Final = 14
+_MAX_PLAIN_CHARS: Final = 14
 # Texts that wait as a whole, or are refused because no person reviews them; in other fields, which lists show of a waiting memory
 # too, the value is masked.
-WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
-SHOWN_IN_LOG: Final = Policy(
+_WAITING_FIELDS: Final = frozenset({"content", "predicate", "subject", "object", "title", "instructions"})
+_SHOWN_IN_LOG: Final = Policy(
     own={
         Family.SECRET.value: GuardTreatment.MASK,
         Family.GUESSED.value: GuardTreatment.ALLOW,
@@ -72,7 +72,7 @@ class OnHold(StrEnum):
 
 
 @dataclass(frozen=True)
-class Admitted:
+class _Admitted:
     """A text or JSON value as it may be stored, the same object if nothing was changed, and what was found in it."""
 
     value: Any
@@ -89,7 +89,7 @@ def admit(
     on_hold: OnHold = OnHold.REFUSE,
     allowed: frozenset[str] = frozenset(),
     may_instruct: bool = False,
-) -> Admitted:
+) -> _Admitted:
     """A text or JSON value that came in at a door, as the rules of a group (None: of no group) store it.
 
     `allowed` are guessed kinds that the sender vouches for. `may_instruct`: the text is meant to instruct agents, and a person
@@ -106,9 +106,9 @@ def admit(
     return admitted
 
 
-def admit_parts(parts: Sequence[str], door: Door, policy: Policy) -> list[Admitted]:
+def admit_parts(parts: Sequence[str], door: Door, policy: Policy) -> list[_Admitted]:
     """Texts that follow each other in one document; searched together, so that a key of many lines is found where it is cut."""
-    gate, at, admitted = _Gate(door, policy, OnHold.WAIT), 0, list[Admitted]()
+    gate, at, admitted = _Gate(door, policy, OnHold.WAIT), 0, list[_Admitted]()
     found = find_all("\n".join(parts), policy, door) if parts else []
     for part in parts:
         end = at + len(part)
@@ -130,7 +130,7 @@ class _Gate:
     allowed: frozenset[str] = frozenset()
     may_instruct: bool = False
 
-    def take(self, value: Any, field: str, key: str = "", depth: int = 0) -> Admitted:
+    def take(self, value: Any, field: str, key: str = "", depth: int = 0) -> _Admitted:
         """Admit a value; `key` names it, as in JSON."""
         if isinstance(value, str):
             return self.take_text(value, field, f"{key}: " if key else "")
@@ -138,7 +138,7 @@ class _Gate:
             admitted = self.take_text(str(value), field, f"{key}: " if key else "")
             return admitted if admitted.value != str(value) else replace(admitted, value=value)
         if not isinstance(value, list | tuple | Mapping):
-            return Admitted(value)
+            return _Admitted(value)
         if depth > MAX_DEPTH:
             if self.on_hold is OnHold.MASK:
                 return self.take_text(canonical_json(value), field)
@@ -146,7 +146,7 @@ class _Gate:
             raise InvalidInput(
                 f"'{name}' is nested more than {MAX_DEPTH} levels deep.", hint="Send it flatter.", field=name
             )
-        names, parts = list[Admitted](), list[Admitted]()
+        names, parts = list[_Admitted](), list[_Admitted]()
         if isinstance(value, Mapping):
             for name, each in value.items():
                 names.append(self.take_text(str(name), field))
@@ -159,22 +159,22 @@ class _Gate:
         findings = tuple(each for part in every for each in part.findings)
         refusal = next((part.refusal for part in every if part.refusal is not None), None)
         if not findings:
-            return Admitted(value)
+            return _Admitted(value)
         if not isinstance(value, Mapping):
-            return Admitted(type(value)(part.value for part in parts), findings, refusal)
+            return _Admitted(type(value)(part.value for part in parts), findings, refusal)
         keys = [name.value if name.findings else key for name, key in zip(names, value, strict=True)]
-        return Admitted(dict(zip(keys, (part.value for part in parts), strict=True)), findings, refusal)
+        return _Admitted(dict(zip(keys, (part.value for part in parts), strict=True)), findings, refusal)
 
-    def take_text(self, text: str, field: str, before: str = "") -> Admitted:
+    def take_text(self, text: str, field: str, before: str = "") -> _Admitted:
         """Admit a text that was searched with its name before it."""
         words = self.policy.words
-        if not before and not words and len(text) <= MAX_PLAIN_CHARS and _PLAIN_LABEL.fullmatch(text):
-            return Admitted(text)
+        if not before and not words and len(text) <= _MAX_PLAIN_CHARS and _PLAIN_LABEL.fullmatch(text):
+            return _Admitted(text)
         label = (f"{before}{text}", self.door, words)
-        if len(text) <= MAX_LABEL_CHARS and label in _clean:
-            return Admitted(text)
+        if len(text) <= _MAX_LABEL_CHARS and label in _clean:
+            return _Admitted(text)
         found = find_all(label[0], self.policy, self.door)
-        if not found and len(text) <= MAX_LABEL_CHARS and len(_clean) < MAX_CLEAN:
+        if not found and len(text) <= _MAX_LABEL_CHARS and len(_clean) < _MAX_CLEAN:
             _clean.add(label)
         shift = len(before)
         return self.treat(
@@ -187,9 +187,9 @@ class _Gate:
             field,
         )
 
-    def treat(self, text: str, found: Iterable[GuardFinding], field: str) -> Admitted:
+    def treat(self, text: str, found: Iterable[GuardFinding], field: str) -> _Admitted:
         """The text with its findings treated."""
-        waits = field in WAITING_FIELDS or field.startswith("state")
+        waits = field in _WAITING_FIELDS or field.startswith("state")
         told, masked = list[TextFinding](), list[GuardFinding]()
         for each in found:
             treatment = self._treatment(each, waits=waits)
@@ -200,7 +200,7 @@ class _Gate:
                 told.append(TextFinding(field, each.kind, each.span, each.confidence, treatment))
         refused = [each for each in told if each.treatment is GuardTreatment.REFUSE]
         spells = waits and self.on_hold is not OnHold.MASK
-        return Admitted(
+        return _Admitted(
             mask(text, masked, fingerprint=fingerprint, spells=spells) if masked else text,
             tuple(told),
             _refusal(refused, self.policy) if refused else None,
@@ -269,9 +269,9 @@ def check_rules(text: str) -> str:
         rules, words = read_pairs(split_rules(text))
     except UnknownRule as error:
         raise InvalidInput(str(error), hint="See docs/guard.md for the kinds.", field="guard") from None
-    if len(text) > MAX_RULES_CHARS:
+    if len(text) > _MAX_RULES_CHARS:
         raise InvalidInput(
-            f"The rules have {len(text)} characters; at most {MAX_RULES_CHARS} are allowed.", field="guard"
+            f"The rules have {len(text)} characters; at most {_MAX_RULES_CHARS} are allowed.", field="guard"
         )
     floor = policy_of(None).floor
     for name, treatment in rules.items():
@@ -316,7 +316,7 @@ def _refusal(refused: Sequence[TextFinding], policy: Policy) -> SensitiveText:
 
 def _is_long_number(value: Any) -> bool:
     """True for a whole number that may be a card, phone or identity number."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) >= MIN_NUMBER
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _MIN_NUMBER
 
 
 def _name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
@@ -324,7 +324,7 @@ def _name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
     if key != "value":
         return shown
     named = next((pairs[name] for name in ("name", "key") if isinstance(pairs.get(name), str)), shown)
-    return str(named)[:MAX_LABEL_CHARS]
+    return str(named)[:_MAX_LABEL_CHARS]
 
 
 def mask_words(text: str, *, group: Group | None = None) -> str:
@@ -346,7 +346,7 @@ def refuse_secret(name: str, *, field: str, label: str) -> None:
 
 def safe_for_agents(value: Any) -> Any:
     """A JSON value of the log as agents get it: no secret, no hidden character, no instruction to an AI."""
-    return admit(value, Door.AGENT, SHOWN_IN_LOG, on_hold=OnHold.MASK).value
+    return admit(value, Door.AGENT, _SHOWN_IN_LOG, on_hold=OnHold.MASK).value
 
 
 def safe_to_show(text: str) -> str:

@@ -34,7 +34,7 @@ def set_member(actor: Actor, group: Group, *, user: "User", role: str) -> Member
         NotPermitted: the actor is not an admin of the group.
         InvalidInput: the role does not exist.
     """
-    check_administers(actor, group)
+    _check_administers(actor, group)
     if role not in Role.values:
         raise InvalidInput(
             f"'{role[:40]}' is not a role.", hint=f"Use {', '.join(Role.values)}.", field="role"
@@ -56,14 +56,14 @@ def remove_member(actor: Actor, group: Group, *, user: "User") -> None:
         NotPermitted: the actor is not an admin of the group.
         NotFound: the user is not a member.
     """
-    check_administers(actor, group)
+    _check_administers(actor, group)
     with transaction.atomic():
         if not Membership.objects.filter(group=group, user=user).delete()[0]:
             raise NotFound(f"{user.get_username()} is not a member of '{group.slug}'.", field="user")
         _log(actor, group, {"action": "remove", "user": user.get_username()})
 
 
-def check_administers(actor: Actor, group: Group) -> None:
+def _check_administers(actor: Actor, group: Group) -> None:
     """Raise NotPermitted unless the actor is an admin of the group."""
     if not actor.may(ADMIN, group.key):
         raise NotPermitted(

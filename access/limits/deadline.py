@@ -62,7 +62,7 @@ def answering(seconds: float = ANSWER_S) -> Iterator[None]:
             if connection.in_atomic_block:
                 yield
             else:
-                with INTERRUPTER.interrupting(deadline, database):
+                with _INTERRUPTER.interrupting(deadline, database):
                     yield
     except OperationalError:
         if deadline.is_over:
@@ -106,4 +106,4 @@ class Interrupter:
                     return
 
 
-INTERRUPTER: Final = Interrupter()
+_INTERRUPTER: Final = Interrupter()

@@ -21,7 +21,7 @@ _USE: Final = "SELECT live, bytes FROM group_use WHERE group_id = %s"
 
 
 @dataclass(frozen=True)
-class GroupUse:
+class _GroupUse:
     """The live memories of a group, the bytes of their text, and its limits; 0: no limit."""
 
     memories: int
@@ -40,11 +40,11 @@ class GroupUse:
         return asdict(self) | {"share": round(self.share, 4)}
 
 
-def use_of(group: Group) -> GroupUse:
+def use_of(group: Group) -> _GroupUse:
     """What the group holds, and its limits."""
     found = fetch(_USE, [group.key], is_repeated=True)
     memories, size = found[0] if found else (0, 0)
-    return GroupUse(memories, size, *_limits_of(group))
+    return _GroupUse(memories, size, *_limits_of(group))
 
 
 def _limits_of(group: Group) -> tuple[int, int]:

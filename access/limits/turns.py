@@ -17,7 +17,7 @@ from storage.call_state import CallState
 T = TypeVar("T")
 MAX_WAITING: Final = 64  # requests of one person in a process; one more is answered 429
 PRESENT_S: Final = 5.0  # after a question a person counts as there for so long
-MAX_KNOWN: Final = 10_000
+_MAX_KNOWN: Final = 10_000
 PERSON: Final = CallState[str]("person")  # whose request this is; unset for the server itself
 _people: OrderedDict[str, str] = (
     OrderedDict()
@@ -93,7 +93,7 @@ def remember_person(secret: str, user_id: int) -> None:
     name = _digest(secret)
     if name not in _people:
         _people[name] = f"user:{user_id}"
-        while len(_people) > MAX_KNOWN:
+        while len(_people) > _MAX_KNOWN:
             _people.popitem(last=False)
 
 

@@ -29,7 +29,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Either:
+class _Either:
     """Options of which one at most may be given; with `required`, one must be."""
 
     options: tuple[Option, ...]
@@ -52,15 +52,15 @@ def many(name: str, metavar: str | None, meaning: str, **how: Any) -> Option:
     return Option((name,), how | {"help": f"{meaning}; repeat for more"})
 
 
-def either(*options: Option, required: bool = False) -> Either:
+def either(*options: Option, required: bool = False) -> _Either:
     """Options that exclude each other."""
-    return Either(options, required)
+    return _Either(options, required)
 
 
-def add_options(parser: argparse.ArgumentParser, options: tuple[Option | Either, ...]) -> None:
+def _add_options(parser: argparse.ArgumentParser, options: tuple[Option | _Either, ...]) -> None:
     """Add the options to a parser."""
     for each in options:
-        if isinstance(each, Either):
+        if isinstance(each, _Either):
             group = parser.add_mutually_exclusive_group(required=each.required)
             for one in each.options:
                 group.add_argument(*one.names, **one.how)
@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser, options: tuple[Option | Either,
             parser.add_argument(*each.names, **each.how)
 
 
-def read_options(values: dict[str, Any], options: tuple[Option | Either, ...]) -> dict[str, Any]:
+def read_options(values: dict[str, Any], options: tuple[Option | _Either, ...]) -> dict[str, Any]:
     """The values of a command line with those of options that have a reader read; raises what the reader raises."""
     done = dict(values)
     for each in options:
@@ -96,7 +96,7 @@ EMAIL: Final = option("--email", help="e-mail address")
 NAME: Final = option("name", help="login name")
 
 
-Options = tuple[Option | Either, ...]
+Options = tuple[Option | _Either, ...]
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,14 @@ class LociCommand(BaseCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = self.examples
         if not self.verbs:
-            add_options(parser, (*self.options, JSON))
+            _add_options(parser, (*self.options, JSON))
             return
         actions = parser.add_subparsers(dest="verb", required=True, metavar=" | ".join(self.verbs))
         for name, verb in self.verbs.items():
             action = actions.add_parser(
                 name, help=verb.help, epilog=self.examples, formatter_class=parser.formatter_class
             )
-            add_options(action, (*verb.options, JSON))
+            _add_options(action, (*verb.options, JSON))
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command or its verb; print the answer, or the error in words and with --json as JSON."""

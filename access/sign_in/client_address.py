@@ -5,7 +5,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from django.http import HttpRequest
 
 # One IPv6 address comes with a whole network of them (RFC 6177: at least a /64 per site).
-IPV6_PREFIX = 64
+_IPV6_PREFIX = 64
 PEER = "loci.peer"  # set by our server: who is at the other end of the connection
 
 
@@ -30,4 +30,4 @@ def network_of(address: str) -> str:
         return address
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)
-    return str(ip_network((parsed, IPV6_PREFIX), strict=False))
+    return str(ip_network((parsed, _IPV6_PREFIX), strict=False))

@@ -26,7 +26,7 @@ from access.sign_in.passwords import generated_password
 from access.sign_in.sessions import open_sessions
 from access.sign_in.users import PersonChange, add_person, change_person, check_may_manage, log_about
 
-MAX_INVITED = 500
+_MAX_INVITED = 500
 COLUMNS = ("person", "groups", "curate")
 YES = frozenset({"yes", "y", "true", "1", "x"})
 
@@ -146,13 +146,13 @@ def read_invitations(text: str) -> list[Invitation]:
             hint="groups and curate may be left out.",
             field="csv",
         )
-    found = [read_row(row, rows.line_num) for row in rows]
-    if not 0 < len(found) <= MAX_INVITED:
-        raise InvalidInput(f"There are {len(found)} people; 1 to {MAX_INVITED} are allowed.", field="csv")
+    found = [_read_row(row, rows.line_num) for row in rows]
+    if not 0 < len(found) <= _MAX_INVITED:
+        raise InvalidInput(f"There are {len(found)} people; 1 to {_MAX_INVITED} are allowed.", field="csv")
     return found
 
 
-def read_row(row: dict[Any, Any], line: int) -> Invitation:
+def _read_row(row: dict[Any, Any], line: int) -> Invitation:
     """The invitation of one line of the CSV."""
     if None in row or None in row.values():
         raise InvalidInput(f"Line {line} does not have as many fields as the first line.", field="csv")
@@ -165,7 +165,7 @@ def read_row(row: dict[Any, Any], line: int) -> Invitation:
 
 
 @dataclass(frozen=True)
-class Leaving:
+class _Leaving:
     """What ends when the person is deactivated, and what can be handed over."""
 
     tokens: int
@@ -173,19 +173,19 @@ class Leaving:
     sole_admin_of: tuple[Group, ...]
 
 
-def what_ends(user: User) -> Leaving:
+def what_ends(user: User) -> _Leaving:
     """The person's valid tokens and sessions, and the groups that have no other admin."""
     administered = Membership.objects.filter(role=Role.ADMIN, user__is_active=True)
     others = administered.exclude(user=user).values("group")
     own = administered.filter(user=user).exclude(group__in=others)
-    return Leaving(
+    return _Leaving(
         tokens=sum(token.is_valid() for token in ApiToken.objects.filter(user=user)),
         sessions=len(open_sessions(user, current=None)),
         sole_admin_of=tuple(Group.objects.filter(key__in=own.values("group")).order_by("slug")),
     )
 
 
-def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> Leaving:
+def deactivate(actor: Actor, user: User, *, successor: User | None = None) -> _Leaving:
     """Deactivate the person; the successor administers their groups. One transaction.
 
     Their tokens are revoked, their sessions end. Memories stay under their author's name. Returns what ended.

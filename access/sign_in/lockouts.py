@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 logger = logging.getLogger(__name__)
-RESET_AFTER = timedelta(hours=6)  # without a failure, the count restarts
+_RESET_AFTER = timedelta(hours=6)  # without a failure, the count restarts
 # A person mistypes a few times; a guessing program gets about 15 attempts on the first day and one per day after that.
 LOGIN = Limit("login", 5, timedelta(seconds=30), timedelta(days=1), KEPT)
 # All names from one address together: a whole office may share one.
-LOGIN_FROM = Limit("login-from", 30, timedelta(seconds=30), timedelta(hours=1), RESET_AFTER)
-PROGRAMS_PER_ADDRESS = 5  # an office behind one address has several programs whose consent has expired
-UNKNOWN_USER = "unknown person"  # the actor in the log
+LOGIN_FROM = Limit("login-from", 30, timedelta(seconds=30), timedelta(hours=1), _RESET_AFTER)
+_PROGRAMS_PER_ADDRESS = 5  # an office behind one address has several programs whose consent has expired
+_UNKNOWN_USER = "unknown person"  # the actor in the log
 
 
 def token_limit() -> Limit:
@@ -50,7 +50,7 @@ def token_limit() -> Limit:
 
 def program_limits() -> tuple[Limit, Limit]:
     """The limits on failures at OAuth's token endpoint: of one program at an address, and of all programs there."""
-    return _limit("oauth", OAUTH_FAILURES), _limit("oauth-from", OAUTH_FAILURES * PROGRAMS_PER_ADDRESS)
+    return _limit("oauth", OAUTH_FAILURES), _limit("oauth-from", OAUTH_FAILURES * _PROGRAMS_PER_ADDRESS)
 
 
 def registration_limit() -> Limit:
@@ -59,7 +59,7 @@ def registration_limit() -> Limit:
 
 
 def _limit(kind: str, at_once: int) -> Limit:
-    return Limit(kind, at_once, FIRST_LOCK, LONGEST_LOCK, max(RESET_AFTER, 2 * LONGEST_LOCK))
+    return Limit(kind, at_once, FIRST_LOCK, LONGEST_LOCK, max(_RESET_AFTER, 2 * LONGEST_LOCK))
 
 
 def count_try(
@@ -77,13 +77,13 @@ def count_try(
         row = record_attempt(limit, *key, address=address, user=user)
         if row.until is None:
             return 0
-        log_lock(row, via=via)
+        _log_lock(row, via=via)
     return wait_s(limit, *key)
 
 
-def log_lock(row: Attempts, *, via: str) -> None:
+def _log_lock(row: Attempts, *, via: str) -> None:
     """Log the start of a lock. Only existing names are logged: people type passwords into the wrong field."""
-    name = row.user.get_username() if row.user else UNKNOWN_USER
+    name = row.user.get_username() if row.user else _UNKNOWN_USER
     until = row.until.isoformat() if row.until else ""
     payload = {
         "action": "locked",
@@ -121,7 +121,7 @@ def active_locks(actor: Actor) -> QuerySet[Attempts]:
     Raises:
         NotPermitted: the actor may not administer every group.
     """
-    check_may_lift(actor)
+    _check_may_lift(actor)
     return Attempts.objects.filter(until__gt=timezone.now()).select_related("user").order_by("-until")
 
 
@@ -132,7 +132,7 @@ def lift_lock(actor: Actor, row: Attempts) -> None:
         NotPermitted: the actor may not administer every group.
         NotFound: the lock is gone already.
     """
-    check_may_lift(actor)
+    _check_may_lift(actor)
     with transaction.atomic():
         if not Attempts.objects.filter(pk=row.pk).delete()[0]:
             raise NotFound(
@@ -147,7 +147,7 @@ def _subject(row: Attempts) -> str:
     return f"user:{row.user.get_username()}" if row.user else f"address:{row.address}"
 
 
-def check_may_lift(actor: Actor) -> None:
+def _check_may_lift(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of every group can lift a lock-out.", hint="Ask a superuser.")

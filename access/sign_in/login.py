@@ -35,7 +35,7 @@ class GuardedBackend(ModelBackend):
         name = username or ""
         if request is None:  # a program on this machine, which can read the database anyway
             return super().authenticate(request, username, password, **kwargs)
-        if login_wait_s(request, name):
+        if _login_wait_s(request, name):
             raise PermissionDenied
         user = super().authenticate(request, username, password, **kwargs)
         if user is None:
@@ -50,7 +50,7 @@ class GuardedBackend(ModelBackend):
         return user if user is not None and self.user_can_authenticate(user) else None
 
 
-def login_wait_s(request: HttpRequest, name: str) -> int:
+def _login_wait_s(request: HttpRequest, name: str) -> int:
     """Seconds for which logins with this name from this address are refused; 0 if they are allowed."""
     network = network_of(address_of(request))
     return max(
@@ -81,7 +81,7 @@ def _folded(name: str) -> str:
     return name.strip().casefold()
 
 
-MINUTE_S = 60
+_MINUTE_S = 60
 
 
 class LoginForm(AuthenticationForm):
@@ -105,13 +105,13 @@ class LoginForm(AuthenticationForm):
 
 def wait_message(request: HttpRequest, name: str) -> str:
     """How long logins with this name from this address are refused; empty if they are allowed."""
-    waits = login_wait_s(request, name)
+    waits = _login_wait_s(request, name)
     if not waits:
         return ""
-    minutes = -(-waits // MINUTE_S)
+    minutes = -(-waits // _MINUTE_S)
     duration = (
         gettext("{count} seconds").format(count=waits)
-        if waits < 2 * MINUTE_S
+        if waits < 2 * _MINUTE_S
         else gettext("{count} minutes").format(count=minutes)
     )
     message = gettext("Too many failed logins. Try again in {duration}, or ask an admin to lift the lock.")

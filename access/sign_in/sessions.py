@@ -20,7 +20,7 @@ from access.errors import NotFound
 from access.sign_in.client_address import address_of
 
 NOTED = "login"  # the key inside a session
-MAX_AGENT_CHARS = 300
+_MAX_AGENT_CHARS = 300
 # What a browser's own description is recognised by; the first one that occurs names it. Edge and Opera also say Chrome.
 BROWSERS = (
     ("Edg", "Edge"),
@@ -29,7 +29,7 @@ BROWSERS = (
     ("Chrome", "Chrome"),
     ("Safari", "Safari"),
 )
-SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux"))  # fmt: skip
+_SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux"))  # fmt: skip
 
 
 class SignInWay(StrEnum):
@@ -50,7 +50,7 @@ WAYS = {
 
 
 @dataclass(frozen=True)
-class OpenSession:
+class _OpenSession:
     """One login; `handle` names it without revealing its cookie."""
 
     handle: str
@@ -72,13 +72,13 @@ def note_login(request: HttpRequest, way: SignInWay = SignInWay.PASSWORD, *, cal
         "called": called,
         "at": timezone.now().isoformat(),
         "address": address_of(request),
-        "agent": request.headers.get("User-Agent", "")[:MAX_AGENT_CHARS],
+        "agent": request.headers.get("User-Agent", "")[:_MAX_AGENT_CHARS],
     }
 
 
-def open_sessions(user: User, *, current: str | None) -> list[OpenSession]:
+def open_sessions(user: User, *, current: str | None) -> list[_OpenSession]:
     """The sessions in which the user is logged in, this one first, then the newest."""
-    found = [describe_session(row, noted, current) for row, noted in _rows_of(user)]
+    found = [_describe_session(row, noted, current) for row, noted in _rows_of(user)]
     return sorted(found, key=lambda each: (not each.is_this, -(each.since or each.expires).timestamp()))
 
 
@@ -88,7 +88,7 @@ def end_session(actor: Actor, user: User, handle: str) -> None:
     Raises:
         NotFound: the user has no such session.
     """
-    keys = [row.session_key for row, _ in _rows_of(user) if constant_time_compare(handle_of(row), handle)]
+    keys = [row.session_key for row, _ in _rows_of(user) if constant_time_compare(_handle_of(row), handle)]
     if not keys:
         raise NotFound("That session has ended already.", hint="Reload the page.")
     _end(actor, user, keys)
@@ -102,17 +102,17 @@ def end_other_sessions(actor: Actor, user: User, *, current: str | None) -> int:
     return len(keys)
 
 
-def handle_of(row: Session) -> str:
+def _handle_of(row: Session) -> str:
     """A name for the session from which its key cannot be found."""
     return salted_hmac("access.sign_in.sessions", row.session_key).hexdigest()[:24]
 
 
-def describe_session(row: Session, noted: dict[str, Any], current: str | None) -> OpenSession:
+def _describe_session(row: Session, noted: dict[str, Any], current: str | None) -> _OpenSession:
     """The session as its owner reads it; older sessions have nothing noted."""
     agent = str(noted.get("agent", ""))
-    known = (next((name for mark, name in names if mark in agent), "") for names in (BROWSERS, SYSTEMS))
-    return OpenSession(
-        handle=handle_of(row),
+    known = (next((name for mark, name in names if mark in agent), "") for names in (BROWSERS, _SYSTEMS))
+    return _OpenSession(
+        handle=_handle_of(row),
         since=datetime.fromisoformat(noted["at"]) if "at" in noted else None,
         expires=row.expire_date,
         address=str(noted.get("address", "")),

@@ -23,9 +23,9 @@ from access.sign_in.passwords import check_password
 from access.sign_in.sessions import end_other_sessions
 
 # Logged fields; passwords and their hashes are never logged.
-AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+_AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
 # Names that the log gives to Loci itself: access.tokens.operator(), jobs, rooms, watched folders, artifacts, sign-in.
-MACHINE_NAMES: Final = frozenset(("operator", "job", "rooms", "watching", "files", "sign-in"))
+_MACHINE_NAMES: Final = frozenset(("operator", "job", "rooms", "watching", "files", "sign-in"))
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def add_person(actor: Actor, username: str, change: PersonChange, *, password: s
     user = User(username=username, **wanted)
     if User.objects.filter(username=username).exists():
         raise Conflict(f"There is already a user '{username[:80]}'.", field="user")
-    check_fields(user)
+    _check_fields(user)
     if password is not None:
         check_password(password, user)
     user.password = make_password(password)  # slow on purpose: outside the transaction
@@ -106,7 +106,7 @@ def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
         changed = [name for name, value in wanted.items() if before[name] != value]
         for name in changed:
             setattr(person, name, wanted[name])
-        check_fields(person, "username")  # it does not change
+        _check_fields(person, "username")  # it does not change
         if changed:
             person.save(update_fields=changed)
             if not User.objects.filter(is_superuser=True, is_active=True).exists():
@@ -159,7 +159,7 @@ def check_may_manage(actor: Actor) -> None:
         raise NotPermitted("Only an admin of every group can manage users.", hint="Ask a superuser.")
 
 
-def check_fields(user: User, *known: str) -> None:
+def _check_fields(user: User, *known: str) -> None:
     """Raise InvalidInput for the first field that is not valid, except the password and those that are `known`."""
     try:
         user.clean_fields(exclude=["password", *known])
@@ -170,14 +170,14 @@ def check_fields(user: User, *known: str) -> None:
 
 def refuse_machine_name(username: str) -> None:
     """Raise ValidationError for a name that the log gives to Loci itself; every account's name is checked by it."""
-    if username.casefold() in MACHINE_NAMES:
+    if username.casefold() in _MACHINE_NAMES:
         text = gettext("The name '{name}' is reserved for Loci itself. Choose another one.")
         raise ValidationError(text.format(name=username), code="reserved")
 
 
 def audited_fields(user: User) -> dict[str, Any]:
     """The fields of a user that are logged."""
-    return {name: getattr(user, name) for name in AUDITED_FIELDS}
+    return {name: getattr(user, name) for name in _AUDITED_FIELDS}
 
 
 def log_person(actor: Actor, user: User, *, before: Mapping[str, Any] | None) -> None:

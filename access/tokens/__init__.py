@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 PREFIX = "loci_"
-SECRET_BYTES = 32
+_SECRET_BYTES = 32
 # last_used_at is written at most this often, so that reads do not cause writes.
-LAST_USED_RESOLUTION = timedelta(minutes=10)
+_LAST_USED_RESOLUTION = timedelta(minutes=10)
 
 # Queried on every call, so that a revoked token stops working at once.
 _TOKEN = CompiledQuery(
@@ -74,14 +74,14 @@ def create_token(
         NotPermitted: the token is for another user and the actor is not an admin, or it exceeds the actor's rights.
     """
     wanted = frozenset(scopes)
-    check_new_token(name, wanted, expires_at)
+    _check_new_token(name, wanted, expires_at)
     if actor.user_id != user.pk and not actor.is_admin_of_all:
         raise NotPermitted("You may not create tokens for another user.", hint="Ask a superuser.")
     bound = list(groups)
-    check_within_rights(actor, wanted, bound)
-    check_default_group(actor, default_group, bound)
+    _check_within_rights(actor, wanted, bound)
+    _check_default_group(actor, default_group, bound)
     name = mask_words(name)[:120]  # a mask may be longer than what it replaces
-    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
             name=name.strip(),
@@ -112,7 +112,7 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
         NotPermitted: the token belongs to another user and the actor is not an admin.
         NotFound: it is revoked already.
     """
-    check_may_change(actor, token, "revoke")
+    _check_may_change(actor, token, "revoke")
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()) != 1:
             raise NotFound("That token is revoked already.")
@@ -144,7 +144,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", orig
         raise NotAuthenticated(
             "The token is revoked or has expired.", hint="Create a new one with 'loci token create'."
         )
-    check_face(token, via)
+    _check_face(token, via)
     if token.origin and token.origin != origin:
         raise NotPermitted(
             "The token works in the browser extension that it was made for, and nowhere else.",
@@ -155,7 +155,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", orig
     return actor_for_token(token, via=via, client=client)
 
 
-def check_face(token: ApiToken, via: str) -> None:
+def _check_face(token: ApiToken, via: str) -> None:
     """Raise NotAuthenticated if hooks are called without the scope for them, or anything else with that scope alone."""
     if via == Via.HOOK and HOOK not in token.scopes:
         raise NotAuthenticated(
@@ -174,7 +174,7 @@ def check_face(token: ApiToken, via: str) -> None:
 
 def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
     """The Actor of a token: its scopes, limited to the current rights of its user."""
-    roles, everywhere, written = *user_reach(token.user), written_by(token.user)
+    roles, everywhere, written = *_user_reach(token.user), written_by(token.user)
     if not token.all_groups:
         bound = set(token.groups.values_list("key", flat=True))
         roles = (
@@ -200,7 +200,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
 
 def actor_for_user(user: "User", *, via: str) -> Actor:
     """The Actor of a logged-in person; a superuser has every right."""
-    roles, everywhere = user_reach(user)
+    roles, everywhere = _user_reach(user)
     scopes = ALL_SCOPES if everywhere else ALL_SCOPES - {"create-group"}
     return Actor(
         name=user.get_username(),
@@ -226,7 +226,7 @@ def local_operator() -> Actor:
     return actor
 
 
-def user_reach(user: "User") -> tuple[dict[int, str], bool]:
+def _user_reach(user: "User") -> tuple[dict[int, str], bool]:
     """The user's roles by group key, and whether the user reaches every group as a superuser."""
     if user.is_superuser:
         return {}, True
@@ -235,7 +235,7 @@ def user_reach(user: "User") -> tuple[dict[int, str], bool]:
 
 def record_use(token: ApiToken) -> None:
     """Note the use of a token in memory, so that readers never wait for the write lock."""
-    if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_RESOLUTION:
+    if token.last_used_at is None or timezone.now() - token.last_used_at > _LAST_USED_RESOLUTION:
         PENDING_TOKEN_USES[token.key] = timezone.now()
         for hook in TOKEN_USE_HOOKS:
             hook()
@@ -272,7 +272,7 @@ def grantable_scopes(actor: Actor) -> list[str]:
     ]
 
 
-def check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:
+def _check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:
     """Raise NotPermitted if a new token would have more rights than its creator."""
     beyond = sorted(scopes - actor.scopes)
     if beyond:
@@ -288,7 +288,7 @@ def check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]
         )
 
 
-def check_default_group(actor: Actor, default: Group | None, bound: list[Group]) -> None:
+def _check_default_group(actor: Actor, default: Group | None, bound: list[Group]) -> None:
     """Raise if a token's default group is not one of its groups, or not one of its creator's."""
     if default is None:
         return
@@ -305,7 +305,7 @@ def check_default_group(actor: Actor, default: Group | None, bound: list[Group])
         )
 
 
-def check_new_token(name: str, scopes: frozenset[str], expires_at: datetime | None) -> None:
+def _check_new_token(name: str, scopes: frozenset[str], expires_at: datetime | None) -> None:
     """Raise InvalidInput if a name, the scopes or an expiry is not allowed."""
     if not name.strip():
         raise InvalidInput(
@@ -331,7 +331,7 @@ def suspend_token(actor: Actor, token: ApiToken) -> ApiToken:
         NotPermitted: the token belongs to another user and the actor is not an admin.
         Conflict: it is suspended, revoked or expired already.
     """
-    check_may_change(actor, token, "suspend")
+    _check_may_change(actor, token, "suspend")
     rows = ApiToken.objects.filter(pk=token.pk, revoked_at=None, suspended_at=None)
     with transaction.atomic():
         if rows.update(suspended_at=timezone.now()) != 1:
@@ -348,7 +348,7 @@ def resume_token(actor: Actor, token: ApiToken) -> ApiToken:
         NotPermitted: the actor is a token, or the token belongs to another user and the actor is not an admin.
         Conflict: it is not suspended.
     """
-    check_may_change(actor, token, "resume")
+    _check_may_change(actor, token, "resume")
     if not actor.is_person:
         raise NotPermitted("Only a person may resume a token.", hint="Do it on the token's page.")
     with transaction.atomic():
@@ -359,7 +359,7 @@ def resume_token(actor: Actor, token: ApiToken) -> ApiToken:
     return token
 
 
-def check_may_change(actor: Actor, token: ApiToken, verb: str) -> None:
+def _check_may_change(actor: Actor, token: ApiToken, verb: str) -> None:
     """Raise NotPermitted for another user's token, unless the actor is an admin of everything."""
     if actor.user_id != token.user_id and not actor.is_admin_of_all:
         raise NotPermitted(f"You may not {verb} another user's token.")

@@ -17,7 +17,7 @@ from access.errors import InvalidInput, NotAuthenticated, NotPermitted
 from access.models import Pairing
 from access.tokens import NewToken, actor_for_user, create_token
 
-LIFETIME: Final = timedelta(minutes=5)
+_LIFETIME: Final = timedelta(minutes=5)
 MAX_TRIES: Final = 5
 SCOPES: Final = (CAPTURE, READ)
 # What browsers send as the Origin of an extension; no web page can have one of these.
@@ -26,22 +26,22 @@ MAX_NAME_CHARS: Final = 80
 
 
 @dataclass(frozen=True)
-class ShownCode:
+class _ShownCode:
     """A pairing code and its expiry, as shown to the person."""
 
     code: str
     expires_at: datetime
 
 
-def show_code(actor: Actor, user: User) -> ShownCode:
+def show_code(actor: Actor, user: User) -> _ShownCode:
     """Create a six-digit code for this person; an earlier one stops working."""
     if actor.user_id != user.pk or not actor.is_person:
         raise NotPermitted("You may not pair a browser for another person.")
     code = f"{secrets.randbelow(10**6):06d}"
-    until = timezone.now() + LIFETIME
+    until = timezone.now() + _LIFETIME
     fresh = {"code_hash": hash_code(code), "tries": 0, "created_at": timezone.now(), "expires_at": until}
     Pairing.objects.update_or_create(user=user, defaults=fresh)
-    return ShownCode(code, until)
+    return _ShownCode(code, until)
 
 
 def pair(code: str, *, origin: str, name: str = "") -> NewToken:
@@ -60,11 +60,11 @@ def pair(code: str, *, origin: str, name: str = "") -> NewToken:
     code = re.sub(r"\s", "", code)
     if not re.fullmatch(r"[0-9]{6}", code):
         raise InvalidInput("A code has six digits.", hint="My account shows one.", field="code")
-    user = take_code(code)
+    user = _take_code(code)
     if user is None:
         raise NotAuthenticated(
             "The code is wrong or not valid any more.",
-            hint=f"A code works for {LIFETIME.seconds // 60} minutes and {MAX_TRIES} tries: make a new one in My account.",
+            hint=f"A code works for {_LIFETIME.seconds // 60} minutes and {MAX_TRIES} tries: make a new one in My account.",
         )
     label = " ".join(name.split())[:MAX_NAME_CHARS] or "Browser"
     return create_token(
@@ -72,7 +72,7 @@ def pair(code: str, *, origin: str, name: str = "") -> NewToken:
     )
 
 
-def take_code(code: str) -> User | None:
+def _take_code(code: str) -> User | None:
     """Use up the open code and return its person; if none matches, count a try against every open code."""
     now = timezone.now()
     with transaction.atomic():

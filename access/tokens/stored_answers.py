@@ -13,7 +13,7 @@ from access.errors import InvalidInput
 from access.models import StoredAnswer
 from storage.canonical_json import canonical_json
 
-KEPT_HOURS: Final = 24
+_KEPT_HOURS: Final = 24
 MAX_KEY_CHARS: Final = 200
 _ALLOWED: Final = re.compile(rf"[\x21-\x7e]{{1,{MAX_KEY_CHARS}}}")
 
@@ -48,7 +48,7 @@ class KeyedWrite:
 
 
 def find_answer(actor: Actor, write: KeyedWrite) -> StoredAnswer | None:
-    """The answer to an earlier write with this key, at most KEPT_HOURS old.
+    """The answer to an earlier write with this key, at most _KEPT_HOURS old.
 
     Raises:
         InvalidInput: the key was sent with another request.
@@ -56,12 +56,12 @@ def find_answer(actor: Actor, write: KeyedWrite) -> StoredAnswer | None:
     kept = StoredAnswer.objects.filter(digest=write.digest(actor)).first()
     if kept is None:
         return None
-    if kept.created_at <= oldest_kept():
+    if kept.created_at <= _oldest_kept():
         kept.delete()
         return None
     if kept.fingerprint != write.fingerprint():
         raise InvalidInput(
-            f"{write.field} was used for another request within {KEPT_HOURS} hours.",
+            f"{write.field} was used for another request within {_KEPT_HOURS} hours.",
             hint="Send a new key with a new request. Nothing was written.",
             field=write.field,
         )
@@ -78,10 +78,10 @@ def keep_answer(actor: Actor, write: KeyedWrite, *, status: int, answer: Any) ->
 
 
 def delete_old_answers() -> int:
-    """Delete the answers older than KEPT_HOURS; returns their number."""
-    return StoredAnswer.objects.filter(created_at__lte=oldest_kept()).delete()[0]
+    """Delete the answers older than _KEPT_HOURS; returns their number."""
+    return StoredAnswer.objects.filter(created_at__lte=_oldest_kept()).delete()[0]
 
 
-def oldest_kept() -> Any:
+def _oldest_kept() -> Any:
     """The time before which an answer counts no more."""
-    return timezone.now() - timedelta(hours=KEPT_HOURS)
+    return timezone.now() - timedelta(hours=_KEPT_HOURS)

@@ -24,7 +24,7 @@ from loci_site.api.auth import Session, Token
 from loci_site.api.ninja_site import RestAPI
 from loci_site.api.responses import answer_error
 
-DESCRIPTION = """\
+_DESCRIPTION = """\
 Long-term memory that a team's AI agents share and its people curate.
 
 Every error is `{code, message, hint}`, plus `field` if one value is wrong. Lists have `items` and `next`; pass `next` as
@@ -33,7 +33,7 @@ hours, it gets the first answer with `Idempotent-Replay: true`. Its answer holds
 """
 
 
-class DocsPage(Swagger):
+class _DocsPage(Swagger):
     """The description of the API in a page of Loci's, which also goes dark and fits a phone, with ninja's own files.
 
     As ninja is not an installed app, it would load them from a CDN.
@@ -51,16 +51,16 @@ class DocsPage(Swagger):
         return render(request, "api/docs.html", context)
 
 
-def build_api() -> NinjaAPI:
+def _build_api() -> NinjaAPI:
     """The application with all its routes."""
     application = RestAPI(
         title="Loci",
         version=__version__,
-        description=DESCRIPTION,
+        description=_DESCRIPTION,
         urls_namespace="rest",
         auth=[Token(), Session()],
         # Without validatorUrl, the page may ask a public service to check the document.
-        docs=DocsPage(
+        docs=_DocsPage(
             settings={
                 "validatorUrl": None,
                 "docExpansion": "none",
@@ -79,4 +79,4 @@ def build_api() -> NinjaAPI:
     return application
 
 
-api = build_api()
+api = _build_api()

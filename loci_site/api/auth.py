@@ -17,7 +17,7 @@ from access.sign_in.lockouts import count_failed_token
 from access.tokens import actor_for_secret, actor_for_user
 from loci_site.api.responses import CsrfMissing
 
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Questions that are sent as POST, so that their words are in no address.
 READING = ("recall_memories", "search_captures", "find_related_memories", "list_removed_captures")
 
@@ -67,11 +67,11 @@ class Session(APIKeyCookie):
 
 def is_reading(request: HttpRequest) -> bool:
     """True if a request only reads; questions may be POSTs."""
-    return request.method in SAFE_METHODS or request.path in reading_paths()
+    return request.method in _SAFE_METHODS or request.path in _reading_paths()
 
 
 @cache
-def reading_paths() -> frozenset[str]:
+def _reading_paths() -> frozenset[str]:
     """The addresses of READING."""
     return frozenset(reverse(f"rest:{name}") for name in READING)
 

@@ -140,11 +140,11 @@ class ExtensionToken(Token):
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
         """The token's Actor, if host and Origin are allowed."""
         actor = super().authenticate(request, token)
-        check_origin(request, actor)
+        _check_origin(request, actor)
         return actor
 
 
-class AnyExtension:
+class _AnyExtension:
     """No authentication: the code in the body is the secret."""
 
     def __call__(self, request: HttpRequest) -> Actor:
@@ -153,7 +153,7 @@ class AnyExtension:
         return Actor(name="a browser", via=Via.REST)
 
 
-def check_origin(request: HttpRequest, actor: Actor) -> None:
+def _check_origin(request: HttpRequest, actor: Actor) -> None:
     """Raise NotPermitted for a foreign Origin. The Origin of a bound token was checked before."""
     own = f"{request.scheme}://{request.get_host()}"  # get_host() also checks the Host header
     sent = request.headers.get("Origin", "")
@@ -168,13 +168,13 @@ router = Router(tags=["captures"], auth=ExtensionToken())
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}
 
 
-class CapturedOut(Answer):
+class _CapturedOut(Answer):
     """The conversations in the order of the request."""
 
     conversations: Annotated[tuple[KeptConversation, ...], ShownAs(lambda kept, _: kept)]
 
 
-@router.post("/pair", auth=AnyExtension(), response=responses(PairedOut, 201))
+@router.post("/pair", auth=_AnyExtension(), response=responses(PairedOut, 201))
 def pair_browser(request: HttpRequest, body: PairIn) -> HttpResponse:
     """Exchange the code of My account for a token of this browser extension, which works with its Origin alone. A code works
     once, for 5 minutes and 5 tries.
@@ -196,13 +196,13 @@ def pair_browser(request: HttpRequest, body: PairIn) -> HttpResponse:
     )
 
 
-@router.post("/captures", response=responses(CapturedOut))
+@router.post("/captures", response=responses(_CapturedOut))
 def keep_captures(request: HttpRequest, body: CapturesIn) -> HttpResponse:
     """Keep turns of conversations. Sent again they change nothing; an id with another text becomes a new version. They live
     in a private group of the person until they are assigned to another.
     """
     kept = keep_conversations(actor_of(request), [each.with_turns() for each in body.conversations])
-    return answer(CapturedOut.json(kept))
+    return answer(_CapturedOut.json(kept))
 
 
 @router.post("/captures/remember", response=responses(written(StoredOut), 200, 201, 202))

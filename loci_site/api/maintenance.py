@@ -25,7 +25,7 @@ MAX_CHANGES = 500  # in a response
 router = Router(tags=["maintenance"])
 
 
-class RunPageOut(Answer):
+class _RunPageOut(Answer):
     """A run with its steps and its first changes; `total` counts all changes."""
 
     run: RunOut
@@ -40,7 +40,7 @@ def list_maintenance_runs(request: HttpRequest, filters: Query[PageQuery]) -> Ht
     return answer(RunOut.page(list_runs(actor_of(request), **dict(filters))))
 
 
-@router.post("/maintenance/runs", response=responses(RunPageOut))
+@router.post("/maintenance/runs", response=responses(_RunPageOut))
 def run_maintenance(request: HttpRequest, body: RunIn) -> HttpResponse:
     """Run the cycle or a cleanup; `dry_run` shows exactly what it would do.
 
@@ -50,15 +50,15 @@ def run_maintenance(request: HttpRequest, body: RunIn) -> HttpResponse:
     group = find_group(actor, body.group, right=CURATE) if body.group else None
     plan = RunPlan(kind=body.kind, group=group, max_share=body.max_share)
     if not body.dry_run:
-        return answer_run(start_alone(actor, plan, seconds=WAIT_S))
+        return _answer_run(start_alone(actor, plan, seconds=WAIT_S))
     preview = preview_cycle(actor, plan)
-    return answer(RunPageOut.json(replace(preview, changes=preview.changes[:MAX_CHANGES])))
+    return answer(_RunPageOut.json(replace(preview, changes=preview.changes[:MAX_CHANGES])))
 
 
-@router.get("/maintenance/runs/{run_id}", response=responses(RunPageOut))
+@router.get("/maintenance/runs/{run_id}", response=responses(_RunPageOut))
 def read_run(request: HttpRequest, run_id: str) -> HttpResponse:
     """Read a run with its steps and its first changes."""
-    return answer_run(find_run(actor_of(request), run_id))
+    return _answer_run(find_run(actor_of(request), run_id))
 
 
 @router.post("/maintenance/runs/{run_id}/undo", response=responses(UndoResult))
@@ -69,7 +69,7 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> Htt
     return answer(UndoResult.json(done))
 
 
-def answer_run(run: Run) -> HttpResponse:
+def _answer_run(run: Run) -> HttpResponse:
     """A run with its steps and its first changes."""
     changes, total = read_changes(run, limit=MAX_CHANGES)
-    return answer(RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))
+    return answer(_RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))

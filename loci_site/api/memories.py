@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 else:
     VerbName = Literal[tuple(VERBS)]
 *OTHERS, LAST = VERBS
-REFUSED_HINT = (
+_REFUSED_HINT = (
     "Nothing was written. If the text is right after all, a curator can lift its tombstone, or approve the memory that "
     "has it."
 )
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
-EDIT_STATUS = {EditOutcome.QUEUED: 202}
+_EDIT_STATUS = {EditOutcome.QUEUED: 202}
 NO_REASON = PurgingVerbIn()
 
 
-class VersionedOut(MemoryOut):
+class _VersionedOut(MemoryOut):
     """A memory with the id of its current version, and on request all versions, oldest first."""
 
     head: Annotated[
@@ -57,7 +57,7 @@ def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
     actor = actor_of(request)
     stored = store(actor, body.draft())
     if stored.outcome == Outcome.REFUSED:
-        raise Refused(f"It was not stored: {stored.why}", hint=REFUSED_HINT)
+        raise Refused(f"It was not stored: {stored.why}", hint=_REFUSED_HINT)
     return answer_write(actor, StoredOut.json(stored), status=STATUS.get(stored.outcome, 200))
 
 
@@ -71,13 +71,13 @@ def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> 
     return answer(MemoryOut.page(page, is_person=actor.is_person))
 
 
-@router.get("/{memory_id}", response=responses(VersionedOut))
+@router.get("/{memory_id}", response=responses(_VersionedOut))
 def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) -> HttpResponse:
     """Read one version of a memory; `head` is the id of its current version."""
     actor = actor_of(request)
     memory = find_memory(actor, memory_id)
     head = head_within(memory, listed_by(actor, None))
-    body = VersionedOut.json(memory, is_person=actor.is_person) | {"head": head and str(head.id)}
+    body = _VersionedOut.json(memory, is_person=actor.is_person) | {"head": head and str(head.id)}
     if versions:
         body["versions"] = [
             MemoryOut.json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)
@@ -92,7 +92,7 @@ def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpRespo
     """
     actor = actor_of(request)
     edited = edit(actor, memory_id, body.edit(), reason=clean_reason(body.reason))
-    return answer_write(actor, EditedOut.json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
+    return answer_write(actor, EditedOut.json(edited), status=_EDIT_STATUS.get(edited.outcome, 200))
 
 
 @router.delete("/{memory_id}", response=responses(written(DoneOut), 200, 202))

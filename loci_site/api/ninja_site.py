@@ -32,15 +32,15 @@ class RestAPI(NinjaAPI):
     def _get_urls(self) -> list[URLResolver | URLPattern]:
         views = [view for router in self._get_bound_routers() for view in router.path_operations.values()]
         for operation in (operation for view in views for operation in view.operations):
-            operation.run = refuse_unknown_parameters(operation)  # type: ignore[method-assign]
-            operation.view_func = takes_key(operation.view_func)
+            operation.run = _refuse_unknown_parameters(operation)  # type: ignore[method-assign]
+            operation.view_func = _takes_key(operation.view_func)
         patterns = super()._get_urls()
         for pattern in patterns:
             if isinstance(pattern, URLPattern):
-                pattern.callback = run_in_db_thread(pattern.callback)
-        root = path("", run_in_db_thread(redirect_to_docs), name="api-root")
+                pattern.callback = _run_in_db_thread(pattern.callback)
+        root = path("", _run_in_db_thread(_redirect_to_docs), name="api-root")
         patterns = [p for p in patterns if getattr(p, "name", "") != "api-root"]
-        return [*patterns, root, re_path(r"^.*$", run_in_db_thread(answer_unknown_address))]
+        return [*patterns, root, re_path(r"^.*$", _run_in_db_thread(_answer_unknown_address))]
 
     def get_openapi_operation_id(self, operation: Any) -> str:
         """The name of the view, which is unique; generated clients derive their names from it."""
@@ -55,11 +55,11 @@ class RestAPI(NinjaAPI):
             for address, operations in self._document["paths"].items():
                 for method, operation in operations.items():
                     if method != "get" and not address.endswith("/recall"):
-                        operation.setdefault("parameters", []).append(PARAMETER)
+                        operation.setdefault("parameters", []).append(_PARAMETER)
         return self._document
 
 
-def refuse_unknown_parameters(operation: Operation) -> View:
+def _refuse_unknown_parameters(operation: Operation) -> View:
     """The operation's run() with a check that refuses unknown query parameters: a misspelt filter never widens an answer."""
     inner = operation.run
     known = sorted(
@@ -91,11 +91,11 @@ def refuse_unknown_parameters(operation: Operation) -> View:
     return run
 
 
-def run_in_db_thread(view: View) -> Callable[..., Any]:
+def _run_in_db_thread(view: View) -> Callable[..., Any]:
     """Run a whole synchronous view in one database thread: one thread switch, and a persistent connection."""
 
     def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if is_too_large(request):
+        if _is_too_large(request):
             limit = settings.LOCI.server.max_body_bytes
             return error_response(
                 TooLarge(f"The request is larger than {limit:,} bytes.", hint="Send it in parts.")
@@ -118,17 +118,17 @@ def run_in_db_thread(view: View) -> Callable[..., Any]:
     return csrf_exempt(answer)
 
 
-def redirect_to_docs(request: HttpRequest) -> HttpResponseBase:
+def _redirect_to_docs(request: HttpRequest) -> HttpResponseBase:
     """Redirect /api/ to the documentation page."""
     return HttpResponseRedirect(reverse("rest:openapi-view"))
 
 
-def answer_unknown_address(request: HttpRequest) -> HttpResponseBase:
+def _answer_unknown_address(request: HttpRequest) -> HttpResponseBase:
     """The 404 for an address that does not exist."""
     return error_response(NotFound(f"There is nothing at {request.path[:200]}.", hint=DOCS_HINT))
 
 
-def is_too_large(request: HttpRequest) -> bool:
+def _is_too_large(request: HttpRequest) -> bool:
     """True if the body exceeds the limit. Reads it before Django parses it as a form, unless its length says enough."""
     limit = settings.LOCI.server.max_body_bytes
     length = request.META.get("CONTENT_LENGTH") or "0"
@@ -140,17 +140,17 @@ def is_too_large(request: HttpRequest) -> bool:
         return True
 
 
-KEY_HEADER: Final = "Idempotency-Key"
-PARAMETER: Final = {
+_KEY_HEADER: Final = "Idempotency-Key"
+_PARAMETER: Final = {
     "in": "header",
-    "name": KEY_HEADER,
+    "name": _KEY_HEADER,
     "required": False,
     "description": "A new UUID for each write; a retry with the same key and body gets the first answer for 24 hours.",
     "schema": {"type": "string", "maxLength": 200},
 }
 
 
-def takes_key(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def _takes_key(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """The view of an operation that writes, with its log rows collected, and carried out once for each key."""
 
     @wraps(view)
@@ -158,7 +158,7 @@ def takes_key(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         if is_reading(request):
             return view(request, *args, **kwargs)
         responses: list[HttpResponse] = []
-        write = keyed_write(request)
+        write = _keyed_write(request)
 
         def job() -> WrittenAnswer:
             response = view(request, *args, **kwargs)
@@ -180,13 +180,13 @@ def takes_key(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return run
 
 
-def keyed_write(request: HttpRequest) -> KeyedWrite | None:
+def _keyed_write(request: HttpRequest) -> KeyedWrite | None:
     """The key of a request, with what it stands for; None without one."""
-    key = request.headers.get(KEY_HEADER)
+    key = request.headers.get(_KEY_HEADER)
     if key is None:
         return None
     try:
         body: Any = json.loads(request.body) if request.body else None
     except (ValueError, RecursionError):
         body = request.body.hex()
-    return KeyedWrite(key, [request.method, request.get_full_path(), body], KEY_HEADER)
+    return KeyedWrite(key, [request.method, request.get_full_path(), body], _KEY_HEADER)

@@ -33,14 +33,14 @@ def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
 def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpResponse:
     """List the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)
-    start = find_start(actor, params)
+    start = _find_start(actor, params)
     found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
     return answer(
         {"items": [EdgeOut.json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
     )
 
 
-def find_start(actor: Actor, params: WalkQuery) -> Memory:
+def _find_start(actor: Actor, params: WalkQuery) -> Memory:
     """The memory or entity where the walk starts. Raises NotFound."""
     found = find_named(actor, params.of, field="of")
     if found is None:

@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 DOCS_HINT = "GET /api/docs lists every address."
 
 
-class Malformed(LociError):
+class _Malformed(LociError):
     """The request cannot be parsed: it is not JSON, or contradicts its headers."""
 
     code = "malformed"
@@ -84,7 +84,7 @@ class CsrfMissing(LociError):
     status = 403
 
 
-class Internal(LociError):
+class _Internal(LociError):
     """An unexpected error; the server's log has the details under the reference in the hint."""
 
     code = "internal"
@@ -105,10 +105,10 @@ def error_response(error: LociError) -> HttpResponse:
 
 def answer_error(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """The response of any exception; unexpected ones are logged under a reference."""
-    return error_response(as_loci_error(error) or log_unexpected(request, error))
+    return error_response(_as_loci_error(error) or _log_unexpected(request, error))
 
 
-def as_loci_error(error: object) -> LociError | None:
+def _as_loci_error(error: object) -> LociError | None:
     """The LociError for an expected exception; None for an unexpected one."""
     match error:
         case LociError():
@@ -121,7 +121,7 @@ def as_loci_error(error: object) -> LociError | None:
                 hint="Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token.",
             )
         case HttpError(status_code=400):
-            return Malformed("The body is not JSON.", hint="Send JSON in UTF-8.")
+            return _Malformed("The body is not JSON.", hint="Send JSON in UTF-8.")
         case DataError() if "NUL" in str(error):  # PostgreSQL takes none, not even in a condition
             return InvalidInput("A value contains a NUL character.", hint="Send the value without it.")
         case Http404():
@@ -129,7 +129,7 @@ def as_loci_error(error: object) -> LociError | None:
     return None
 
 
-def log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
+def _log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
     """Log an unexpected exception under a new reference. Returns the error that names it, or the fault of the disk."""
     storage_error = as_storage_error(error) if isinstance(error, Exception) else None
     if storage_error is not None:
@@ -147,7 +147,7 @@ def log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> 
         return Unavailable(
             "The database did not answer.", hint=f"Try again; details are in the log under {reference}."
         )
-    return Internal(
+    return _Internal(
         "An unexpected error occurred.", hint=f"Details are in the server's log under {reference}."
     )
 
@@ -155,15 +155,15 @@ def log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> 
 def describe_validation(errors: list[dict[str, Any]]) -> LociError:
     """The error for the first wrong value; its hint names the other wrong ones."""
     first = errors[0]
-    field = field_of(first)
+    field = _field_of(first)
     message, hint = describe_value(first, field)
-    others = sorted({field_of(other) for other in errors[1:]} - {field, ""})
+    others = sorted({_field_of(other) for other in errors[1:]} - {field, ""})
     if others:
         hint = f"{hint} Also wrong: {', '.join(others)}.".strip()
     return InvalidInput(message, hint=hint, field=field)
 
 
-def field_of(error: Mapping[str, Any]) -> str:
+def _field_of(error: Mapping[str, Any]) -> str:
     """The name of the wrong value, without its source and the name of the view's parameter; empty for the whole body."""
     path = [part for part in error["loc"] if isinstance(part, str)]
     inside_body = path[2:] if path[:1] == ["body"] else path[1:]

@@ -86,7 +86,7 @@ def help_index(request: HttpRequest) -> HttpResponse:
         "title": gettext("Help"),
         "query": query,
         "found": search(query) if query else None,
-        "shelves": shelves(),
+        "shelves": _shelves(),
     }
     return render_page(request, "people/help/index.html", context)
 
@@ -128,7 +128,7 @@ def read_pages(folder: Path) -> Iterator[_HelpPage]:
                 yield _HelpPage(path.relative_to(folder).with_suffix("").as_posix(), title, text)
 
 
-def shelves() -> list[tuple[str, list[_HelpPage]]]:
+def _shelves() -> list[tuple[str, list[_HelpPage]]]:
     """The pages under their headings."""
     pages = all_pages().values()
     return [

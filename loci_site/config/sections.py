@@ -54,7 +54,7 @@ HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 @dataclass(frozen=True)
-class SignIn:
+class _SignIn:
     """[sign_in] logging in through a provider of OpenID Connect, or by a header of a proxy."""
 
     oidc_issuer: str = key(
@@ -94,7 +94,7 @@ class SignIn:
     )
 
 
-def find_sign_in_conflicts(sign_in: SignIn) -> Iterator[str]:
+def find_sign_in_conflicts(sign_in: _SignIn) -> Iterator[str]:
     """Errors in combinations of these settings, or inside their values."""
     if sign_in.oidc_issuer:
         if not sign_in.oidc_issuer.startswith(("https://", "http://")):
@@ -220,7 +220,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Embedding:
+class _Embedding:
     """[embedding] the model that turns text into vectors."""
 
     model_dir: Path | None = key(
@@ -244,7 +244,7 @@ class Embedding:
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class _Retrieval:
     """[retrieval] how memories are found."""
 
     mode: Literal["hybrid", "rrf", "weighted", "keyword", "vector"] = key(
@@ -415,14 +415,14 @@ class Config:
     home: Path
     server: Server = field(default_factory=Server)
     storage: Storage = field(default_factory=Storage)
-    embedding: Embedding = field(default_factory=Embedding)
-    retrieval: Retrieval = field(default_factory=Retrieval)
+    embedding: _Embedding = field(default_factory=_Embedding)
+    retrieval: _Retrieval = field(default_factory=_Retrieval)
     maintenance: Maintenance = field(default_factory=Maintenance)
     access: Access = field(default_factory=Access)
     hooks: Hooks = field(default_factory=Hooks)
     guard: Guard = field(default_factory=Guard)
     files: Files = field(default_factory=Files)
-    sign_in: SignIn = field(default_factory=SignIn)
+    sign_in: _SignIn = field(default_factory=_SignIn)
     notifications: Notifications = field(default_factory=Notifications)
     redis_url: str = ""
     database_key: str = field(default="", repr=False)  # the variable LOCI_DB_KEY

@@ -15,21 +15,21 @@ import sys
 import time
 
 TOTAL_S, CONNECT_S, STDIN_S = 1.0, 0.3, 0.2
-MAX_INPUT = 1 << 20
-MAX_SPOOL = 1 << 20
+_MAX_INPUT = 1 << 20
+_MAX_SPOOL = 1 << 20
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     Values = dict[str, Any]
 WANTED: list[bytes] = []  # the header by which a server asks which commits the head contains
-LATE_EVENTS = ("session-start", "session-end")  # the calls that send the spool: the person is not typing
+_LATE_EVENTS = ("session-start", "session-end")  # the calls that send the spool: the person is not typing
 
 
 def main() -> None:
     """Run once, and always end with status 0."""
     deadline = time.monotonic() + TOTAL_S
-    _thread.start_new_thread(stop_at, (deadline + 0.1,))
+    _thread.start_new_thread(_stop_at, (deadline + 0.1,))
     try:
         run(sys.argv[1:], deadline)
         sys.stdout.flush()
@@ -38,7 +38,7 @@ def main() -> None:
     os._exit(0)  # without waiting for threads, or for a pipe without a reader
 
 
-def stop_at(deadline: float) -> None:
+def _stop_at(deadline: float) -> None:
     """End the process at the deadline, wherever it hangs."""
     time.sleep(max(0.0, deadline - time.monotonic()))
     os._exit(0)
@@ -49,9 +49,9 @@ def run(words: list[str], deadline: float) -> None:
     if os.environ.get("LOCI_HOOKS", "").strip().lower() in ("off", "0", "no", "false"):
         return
     client, event = words[:2]
-    sent = json.loads(read_input(deadline))
+    sent = json.loads(_read_input(deadline))
     folder = folder_of(sent)
-    settings = read_settings(client)
+    settings = _read_settings(client)
     if not settings or is_ignored(folder):
         return
     sent["loci"] = {**place_of(folder, settings), **work_of(folder, event)}
@@ -65,18 +65,18 @@ def run(words: list[str], deadline: float) -> None:
         sys.stdout.flush()
     if WANTED:
         tell_reachable(settings, client, sent, folder, deadline)
-    if event in LATE_EVENTS:
-        send_late(settings, client, deadline)
+    if event in _LATE_EVENTS:
+        _send_late(settings, client, deadline)
 
 
-def read_input(deadline: float) -> bytes:
+def _read_input(deadline: float) -> bytes:
     """Standard input up to its end; some clients never close it, so what is whole JSON is enough."""
     if os.name == "nt":
-        return sys.stdin.buffer.read(MAX_INPUT)
+        return sys.stdin.buffer.read(_MAX_INPUT)
     import select  # noqa: PLC0415 - Windows cannot wait for a pipe
 
     parts, until = b"", min(deadline, time.monotonic() + STDIN_S)
-    while len(parts) < MAX_INPUT:
+    while len(parts) < _MAX_INPUT:
         ready, _, _ = select.select([0], [], [], max(0.0, until - time.monotonic()))
         chunk = os.read(0, 65536) if ready else b""
         if not chunk:
@@ -108,7 +108,7 @@ def home() -> str:
     return os.path.join(os.environ.get("LOCI_HOME", "").strip() or os.path.expanduser("~/.loci"), "hooks")  # noqa: PTH111, PTH118
 
 
-def read_settings(client: str) -> Values:
+def _read_settings(client: str) -> Values:
     """Address, token and places: from the file that `loci connect` wrote, the environment first."""
     try:
         with open(os.path.join(home(), f"{client}.json"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
@@ -174,10 +174,10 @@ def work_of(folder: str, event: str) -> Values:
     """At the end of a session: the files that are changed, and the commits of the last day."""
     if event not in ("session-end", "pre-compact"):
         return {}
-    status = run_git(folder, "status", "--porcelain", "--untracked-files=no") or []
+    status = _run_git(folder, "status", "--porcelain", "--untracked-files=no") or []
     # Signs that neither end a line nor count as white space in Python, as \x1e and \x1f do.
     form = "--format=%H%x02%ct%x02%s%x02%b%x01"
-    log = run_git(folder, "log", "--no-merges", "-n50", "--since=1.day", form) or []
+    log = _run_git(folder, "log", "--no-merges", "-n50", "--since=1.day", form) or []
     commits = []
     for entry in "\n".join(log).split("\x01"):
         parts = entry.strip().split("\x02")
@@ -203,18 +203,18 @@ def reachable(folder: str, head: str, anchors: list[str]) -> list[str] | None:
     """Those of the commits that the head contains; None if git cannot tell, as in a shallow clone."""
     if not anchors or not head:
         return []
-    names = run_git(folder, "cat-file", "--batch-check", given="\n".join(anchors) + "\n")
-    if names is None or run_git(folder, "rev-parse", "--is-shallow-repository") != ["false"]:
+    names = _run_git(folder, "cat-file", "--batch-check", given="\n".join(anchors) + "\n")
+    if names is None or _run_git(folder, "rev-parse", "--is-shallow-repository") != ["false"]:
         return None
     # "NAME commit SIZE" of those that are there; a short name is made whole.
     whole = {each: line.split(" ")[0] for each, line in zip(anchors, names) if " commit " in line}  # noqa: B905 - as many lines
     if not whole:
         return []
-    beyond = run_git(folder, "rev-list", "--stdin", given="\n".join([*whole.values(), f"^{head}", ""]))
+    beyond = _run_git(folder, "rev-list", "--stdin", given="\n".join([*whole.values(), f"^{head}", ""]))
     return None if beyond is None else [each for each, name in whole.items() if name not in set(beyond)]
 
 
-def run_git(folder: str, *words: str, given: str = "") -> list[str] | None:
+def _run_git(folder: str, *words: str, given: str = "") -> list[str] | None:
     """Git's output lines for the input `given`; None if git is missing, fails or times out."""
     import subprocess  # noqa: PLC0415 - once a session
 
@@ -291,7 +291,7 @@ def read_answer(link: Any, deadline: float) -> bytes:
         if not chunk:
             break
         received += chunk
-        if len(received) > MAX_INPUT or time.monotonic() > deadline:
+        if len(received) > _MAX_INPUT or time.monotonic() > deadline:
             raise TimeoutError
     head, _, body = received.partition(b"\r\n\r\n")
     status = head.split(b" ", 2)[1:2]
@@ -299,11 +299,11 @@ def read_answer(link: Any, deadline: float) -> bytes:
     if not status or status[0].startswith(b"5"):
         raise OSError
     if b"transfer-encoding: chunked" in head.lower():
-        body = unchunk(body)
+        body = _unchunk(body)
     return body.strip() if status[0] == b"200" else b""
 
 
-def unchunk(body: bytes) -> bytes:
+def _unchunk(body: bytes) -> bytes:
     """A body that a proxy sent in chunks, as one."""
     whole = b""
     while body:
@@ -315,7 +315,7 @@ def unchunk(body: bytes) -> bytes:
     return whole
 
 
-def spool_of(client: str) -> str:
+def _spool_of(client: str) -> str:
     return os.path.join(home(), f"{client}.spool")  # noqa: PTH118
 
 
@@ -327,17 +327,17 @@ def keep(client: str, event: str, sent: Values) -> None:
 
     sent["loci"]["late"] = True
     sent = safe_to_keep(sent)
-    file = os.open(spool_of(client), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = os.open(_spool_of(client), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        if os.fstat(file).st_size < MAX_SPOOL:
+        if os.fstat(file).st_size < _MAX_SPOOL:
             os.write(file, json.dumps([event, sent]).encode() + b"\n")
     finally:
         os.close(file)
 
 
-def send_late(settings: Values, client: str, deadline: float) -> None:
+def _send_late(settings: Values, client: str, deadline: float) -> None:
     """Send what waits in the spool, oldest first; what does not go stays for the next call."""
-    spool = spool_of(client)
+    spool = _spool_of(client)
     own = f"{spool}.{os.getpid()}"
     try:
         os.rename(spool, own)  # noqa: PTH104 - one process sends, others begin a new file

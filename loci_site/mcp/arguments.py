@@ -117,11 +117,11 @@ def parse_changes(changes: Mapping[str, Any]) -> EditDraft:
                 hint=f"It changes {', '.join(allowed)}.",
                 field="changes",
             )
-        wanted[name] = parse_field(name, value)
+        wanted[name] = _parse_field(name, value)
     return EditDraft(**wanted)
 
 
-def parse_field(name: str, value: Any) -> Any:
+def _parse_field(name: str, value: Any) -> Any:
     """The value of a memory's field in an edit, of the right type; the service checks what it says."""
     field = BY_NAME[name]
     if value is None and field.is_optional:

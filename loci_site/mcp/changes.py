@@ -18,7 +18,7 @@ from memories.review.feedback import give_feedback
 VERBS: Final = offered_by(Face.AGENTS)
 EDIT: Final = "edit"
 UNDO: Final = "undo"
-FEEDBACK: Final = tuple(FeedbackVerdict.values)
+_FEEDBACK: Final = tuple(FeedbackVerdict.values)
 # As the tool's schema lists them: what destroys comes late.
 CHANGES: Final = (
     "forget",
@@ -26,7 +26,7 @@ CHANGES: Final = (
     EDIT,
     UNDO,
     *(name for name in VERBS if name not in ("forget", "restore")),
-    *FEEDBACK,
+    *_FEEDBACK,
 )
 # For docs/reference/tools.md; agents read VERBS_HELP.
 CHANGES_HELP: Final = {
@@ -52,7 +52,7 @@ def change_memory(
     check_choice(verb, [*CHANGES], field="verb")
     if changes and verb != EDIT:
         raise InvalidInput(f"'{verb}' takes no changes.", hint="Only 'edit' does.", field="changes")
-    if dry_run and verb in (UNDO, *FEEDBACK):
+    if dry_run and verb in (UNDO, *_FEEDBACK):
         raise InvalidInput(f"'{verb}' has no dry run.", hint="Leave dry_run out.", field="dry_run")
     if verb == EDIT:
         return answers.edited_answer(
@@ -60,7 +60,7 @@ def change_memory(
         )
     if verb == UNDO:
         return answers.changed_answer(UNDO, **UndoneWrite.json(undo_write(actor, id_)))
-    if verb in FEEDBACK:
+    if verb in _FEEDBACK:
         ids = [part.strip() for part in id_.split(",") if part.strip()]
         used, wrong = (ids, []) if verb == FeedbackVerdict.USED else ([], ids)
         try:

@@ -40,17 +40,17 @@ from memories.sessions.thread_page import ThreadPage, read_thread
 from memories.store.pieces import available_encoder
 
 # Of an inspected memory: texts that its author chose, which its text has between marks.
-STORED_FIELDS: Final = ("thread", "tags", "source", "source_ref", "metadata")
+_STORED_FIELDS: Final = ("thread", "tags", "source", "source_ref", "metadata")
 # The parts of an inspection in the order in which a budget keeps them. Of a list, each value is kept or cut by itself.
 PARTS: Final = (
     "memory", "why", "recall", "head", "relations", "versions", "links", "log", "log_rows", "feedback", "pieces",
     "pieces_owed", "fields", "steps",
 )  # fmt: skip
-NAMED_FROM: Final = 150  # tokens: with a smaller budget, the remark does not name what is cut
-CONTENT_SHARE: Final = 0.5  # of the budget that a long text is sure of
+_NAMED_FROM: Final = 150  # tokens: with a smaller budget, the remark does not name what is cut
+_CONTENT_SHARE: Final = 0.5  # of the budget that a long text is sure of
 
 
-class Detail(NamedTuple):
+class _Detail(NamedTuple):
     """A value of an inspection, by the name of its part."""
 
     name: str
@@ -60,7 +60,7 @@ class Detail(NamedTuple):
 LISTS: Final = ("relations", "versions", "links", "log")
 
 
-def with_details(details: Sequence[Detail]) -> Json:
+def _with_details(details: Sequence[_Detail]) -> Json:
     """The body with these values: set, appended to their list, or merged into their object."""
     body: Json = {}
     for name, value in details:
@@ -75,20 +75,20 @@ def with_details(details: Sequence[Detail]) -> Json:
     return body
 
 
-def inspected_answer(inspection: Inspection, token_budget: int | None = None) -> CallToolResult:
+def _inspected_answer(inspection: Inspection, token_budget: int | None = None) -> CallToolResult:
     """The result of an inspection; as text, content and chosen fields between marks, the rest as JSON.
 
     What exceeds the budget is cut: the end of the text, then the last of PARTS. The text names them, and the budget that
     shows all of it.
     """
     encoder = counting_encoder(available_encoder())
-    content, details = visible_content(inspection.memory), read_details(inspection)
-    show = partial(show_inspection, inspection)
+    content, details = visible_content(inspection.memory), _read_details(inspection)
+    show = partial(_show_inspection, inspection)
     whole = show(content, details)
     needed = count_tokens(text_of(whole), encoder)
     if token_budget is None or needed <= token_budget:
         return whole
-    shortened = shorten_content(show, content, needed, token_budget, encoder)
+    shortened = _shorten_content(show, content, needed, token_budget, encoder)
 
     def attempt(kept: int) -> CallToolResult:
         names = ["content"] * (shortened != content) + [detail.name for detail in details[kept:]]
@@ -96,29 +96,29 @@ def inspected_answer(inspection: Inspection, token_budget: int | None = None) ->
             shortened, details[:kept], cut=[*dict.fromkeys(names)], whole_at=needed, budget=token_budget
         )
 
-    return largest_fitting(attempt, len(details), token_budget, encoder) or make_result(
-        build(shapes.InspectAnswer, {"cut": ["content", *PARTS]}), text=tell_cut([], needed, token_budget)
+    return _largest_fitting(attempt, len(details), token_budget, encoder) or make_result(
+        build(shapes.InspectAnswer, {"cut": ["content", *PARTS]}), text=_tell_cut([], needed, token_budget)
     )
 
 
-def read_details(inspection: Inspection) -> list[Detail]:
+def _read_details(inspection: Inspection) -> list[_Detail]:
     """What there is to tell of a memory next to its text, in the order of PARTS."""
-    body = drop_empty(fenced_inspection(inspection))
+    body = drop_empty(_fenced_inspection(inspection))
     memory = body["memory"]
     del memory["content"]
-    fields = {name: memory.pop(name) for name in STORED_FIELDS if name in memory}
+    fields = {name: memory.pop(name) for name in _STORED_FIELDS if name in memory}
     body |= {"fields": fields} if fields else {}
     if steps := body.get("why", {}).pop("steps", []):
         body["steps"] = steps
     return [
-        Detail(name, value)
+        _Detail(name, value)
         for name in PARTS
         if name in body
         for value in (body[name] if name in LISTS else [body[name]])
     ]
 
 
-def fenced_inspection(inspection: Inspection) -> Json:
+def _fenced_inspection(inspection: Inspection) -> Json:
     """The inspection as JSON, each stored text between marks."""
     body = InspectionOut.json(inspection)
     group = inspection.memory.group.slug
@@ -127,13 +127,13 @@ def fenced_inspection(inspection: Inspection) -> Json:
         for version, row in zip(body["versions"], inspection.versions, strict=True)
         if len(inspection.versions) > 1
     ]
-    body["relations"] = [fenced_statement(each, group) for each in inspection.relations]
+    body["relations"] = [_fenced_statement(each, group) for each in inspection.relations]
     log = [entry | {"reason": fence_reason(entry["reason"])} for entry in body["log"][:MAX_LOG_ROWS]]
     body |= {"log": log, "log_rows": len(body["log"])}
     return body if inspection.feedback.in_words else body | {"feedback": {}}
 
 
-def fenced_statement(statement: RelationStatement, group: str) -> Json:
+def _fenced_statement(statement: RelationStatement, group: str) -> Json:
     """A relation as JSON, line and ends between marks."""
     body = EdgeOut.json(statement)
     body["line"] = fence_relations([body["line"]])
@@ -142,10 +142,10 @@ def fenced_statement(statement: RelationStatement, group: str) -> Json:
     return body
 
 
-def show_inspection(
+def _show_inspection(
     inspection: Inspection,
     content: str,
-    details: Sequence[Detail],
+    details: Sequence[_Detail],
     *,
     cut: Sequence[str] = (),
     whole_at: int = 0,
@@ -153,25 +153,25 @@ def show_inspection(
 ) -> CallToolResult:
     """An inspection with this part of its text and these details."""
     fenced = fence(inspection.memory, content, label=inspection.label)
-    body = with_details(details)
+    body = _with_details(details)
     body |= {"memory": body.get("memory", {}) | {"content": fenced}, "cut": [*cut]}
     answer = build(shapes.InspectAnswer, body)
     rest = shorten_values(shorten_ids(answer.as_json()))
     rest.pop("cut", None)
     facts = rest.pop("memory")
     del facts["content"]
-    stored = {name: facts.pop(name) for name in STORED_FIELDS if name in facts}
+    stored = {name: facts.pop(name) for name in _STORED_FIELDS if name in facts}
     rest = ({"memory": facts} if facts else {}) | rest
     blocks = [
         fenced,
         *([wrap("memory fields", {}, to_compact_json(stored))] if stored else []),
         *([to_compact_json(rest)] if rest else []),
-        *([tell_cut(cut, whole_at, budget)] if cut else []),
+        *([_tell_cut(cut, whole_at, budget)] if cut else []),
     ]
     return make_result(answer, text="\n".join(blocks))
 
 
-def shorten_content(
+def _shorten_content(
     show: Callable[..., CallToolResult], content: str, needed: int, budget: int, encoder: Encoder | None
 ) -> str:
     """The part of the text that the budget allows: all that its details leave, and at least its share."""
@@ -180,11 +180,11 @@ def shorten_content(
     )
     details = needed - count_tokens(content, encoder)
     room = budget - around
-    allowed = max(int(room * CONTENT_SHARE), room - details)
+    allowed = max(int(room * _CONTENT_SHARE), room - details)
     return content if count_tokens(content, encoder) <= allowed else cut_text(content, allowed, encoder)
 
 
-def largest_fitting(
+def _largest_fitting(
     attempt: Callable[[int], CallToolResult], most: int, budget: int, encoder: Encoder | None
 ) -> CallToolResult | None:
     """attempt() with the largest number up to `most` whose text fits; None if even that with 0 does not."""
@@ -199,9 +199,9 @@ def largest_fitting(
     return best
 
 
-def tell_cut(names: Sequence[str], whole_at: int, budget: int) -> str:
+def _tell_cut(names: Sequence[str], whole_at: int, budget: int) -> str:
     """A line that says what is cut, if there is room, and the budget that shows all of it."""
-    named = f": {', '.join(names)}" if names and budget >= NAMED_FROM else ""
+    named = f": {', '.join(names)}" if names and budget >= _NAMED_FROM else ""
     return f"(Cut{named}. token_budget={(whole_at // 10 + 1) * 10} shows all.)"
 
 
@@ -210,10 +210,10 @@ def text_of(result: CallToolResult) -> str:
     return str(getattr(result.content[0], "text", ""))
 
 
-def relation_answer(statement: RelationStatement, token_budget: int | None = None) -> CallToolResult:
+def _relation_answer(statement: RelationStatement, token_budget: int | None = None) -> CallToolResult:
     """One relation with both ends and its evidence; as text, its line."""
     encoder = counting_encoder(available_encoder())
-    edge = fenced_statement(statement, statement.relation.group.slug)
+    edge = _fenced_statement(statement, statement.relation.group.slug)
     told = statement.line.show(statement.relation.group.slug)
     if token_budget is not None and count_tokens(fence_relations([told]), encoder) > token_budget:
         told = cut_text(told, token_budget - count_tokens(fence_relations([]), encoder), encoder)
@@ -221,7 +221,7 @@ def relation_answer(statement: RelationStatement, token_budget: int | None = Non
     return make_result(answer, text=fence_relations([told]))
 
 
-def thread_answer(page: ThreadPage) -> CallToolResult:
+def _thread_answer(page: ThreadPage) -> CallToolResult:
     """A page of a thread; as text, turns and checkpoints between their marks."""
     turns = [{"id": str(turn.row.id), "text": turn.text, "is_cut": turn.is_cut} for turn in page.turns]
     saved = [
@@ -245,33 +245,33 @@ def thread_answer(page: ThreadPage) -> CallToolResult:
     return make_result(build(shapes.InspectAnswer, body), text=page.text)
 
 
-def recalls_answer(
+def _recalls_answer(
     recalls: Sequence[LoggedRecall], following: str | None, token_budget: int | None = None
 ) -> CallToolResult:
     """Earlier recalls of a question: when, by whom, and the ids that came back; as many as fit, then a cursor."""
     encoder = counting_encoder(available_encoder())
-    rows = [logged_json(each, each.row.query) for each in recalls]
+    rows = [_logged_json(each, each.row.query) for each in recalls]
 
     def attempt(kept: int) -> CallToolResult:
         after = following if kept == len(rows) else recalls[kept - 1].id if kept else ""
-        return show_recalls(rows[:kept], after or "", is_cut=kept < len(rows))
+        return _show_recalls(rows[:kept], after or "", is_cut=kept < len(rows))
 
     if token_budget is None or not rows:
         return attempt(len(rows))
-    found = largest_fitting(attempt, len(rows), token_budget, encoder)
+    found = _largest_fitting(attempt, len(rows), token_budget, encoder)
     if found is not None and (found.structured_content or {}).get("recalls"):
         return found
     # Not even one fits: the first, without ids and with the beginning of its question.
     after = recalls[0].id if len(rows) > 1 else following or ""
-    short = partial(logged_json, recalls[0], with_ids=False)
-    left = token_budget - count_tokens(text_of(show_recalls([short("")], after, is_cut=True)), encoder)
+    short = partial(_logged_json, recalls[0], with_ids=False)
+    left = token_budget - count_tokens(text_of(_show_recalls([short("")], after, is_cut=True)), encoder)
     first = short(cut_text(recalls[0].row.query, left, encoder))
-    result = show_recalls([first], after, is_cut=True)
+    result = _show_recalls([first], after, is_cut=True)
     fits = left > 0 and count_tokens(text_of(result), encoder) <= token_budget
-    return result if fits else show_recalls([], "", is_cut=True)
+    return result if fits else _show_recalls([], "", is_cut=True)
 
 
-def show_recalls(rows: Sequence[Json], following: str, *, is_cut: bool) -> CallToolResult:
+def _show_recalls(rows: Sequence[Json], following: str, *, is_cut: bool) -> CallToolResult:
     """These recalls, and the cursor of those before them."""
     answer = build(
         shapes.InspectAnswer, {"recalls": rows, "next": following, "cut": ["recalls"] if is_cut else []}
@@ -290,7 +290,7 @@ def show_recalls(rows: Sequence[Json], following: str, *, is_cut: bool) -> CallT
     return make_result(answer, text="\n".join([head, to_compact_json(short), *end]))
 
 
-def logged_json(recall: LoggedRecall, question: str, *, with_ids: bool = True) -> Json:
+def _logged_json(recall: LoggedRecall, question: str, *, with_ids: bool = True) -> Json:
     """A recall of the log with this part of its question, between marks."""
     return {
         "at": as_json(recall.row.at),
@@ -302,7 +302,7 @@ def logged_json(recall: LoggedRecall, question: str, *, with_ids: bool = True) -
     }
 
 
-MAX_RECALLS = 20
+_MAX_RECALLS = 20
 MIN_BUDGET = 50  # of a memory or of recalls; a thread needs more, see memories.sessions.thread_page
 
 
@@ -325,12 +325,12 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
     Raises:
         InvalidInput: the arguments do not fit together, or one is not allowed.
     """
-    check_arguments(request)
+    _check_arguments(request)
     if request.id is not None:
         if (statement := find_statement(actor, request.id)) is not None:
-            return relation_answer(statement, request.token_budget)
+            return _relation_answer(statement, request.token_budget)
         found = inspect_memory(actor, request.id, query=request.query, narrowing=request.narrowing)
-        return inspected_answer(found, request.token_budget)
+        return _inspected_answer(found, request.token_budget)
     if request.group or not request.query:
         check_known_group(actor, request.group)
     if request.query:
@@ -339,10 +339,10 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
             question=request.query,
             group=request.group or None,
             cursor=request.cursor,
-            limit=MAX_RECALLS,
+            limit=_MAX_RECALLS,
         )
-        return recalls_answer(with_hits(actor, page.rows), page.next, request.token_budget)
-    return thread_answer(
+        return _recalls_answer(with_hits(actor, page.rows), page.next, request.token_budget)
+    return _thread_answer(
         read_thread(
             actor,
             request.thread,
@@ -354,7 +354,7 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
     )
 
 
-def check_arguments(request: InspectRequest) -> None:
+def _check_arguments(request: InspectRequest) -> None:
     """Raise InvalidInput if the arguments do not fit together, or the id or the budget is not allowed."""
     if request.id is not None and not request.id.strip():
         raise InvalidInput(

@@ -18,14 +18,14 @@ from memories.sessions.context_pack import get_context
 from memories.types import RecallTreatment, recall_treatment
 
 MEMORY, PACK = "loci://memories/{id}", "loci://groups/{slug}/context"
-MIME_TYPE = "text/markdown"
+_MIME_TYPE = "text/markdown"
 MAX_LISTED = 100  # also the protocol's limit for a completion
 
 
 def add_to(server: MCPServer[Any]) -> None:
     """Register resources and prompts with the server."""
-    server.resource(MEMORY, name="memory", title="A memory", mime_type=MIME_TYPE)(read_memory)
-    server.resource(PACK, name="context", title="Context of a group", mime_type=MIME_TYPE)(read_pack)
+    server.resource(MEMORY, name="memory", title="A memory", mime_type=_MIME_TYPE)(read_memory)
+    server.resource(PACK, name="context", title="Context of a group", mime_type=_MIME_TYPE)(_read_pack)
     for prompt, title in (
         (start_session, "Start a session"),
         (before_decision, "Before a decision"),
@@ -49,7 +49,7 @@ def read_memory(id: str) -> str:  # noqa: A002 - the template's variable
 
 
 @in_db_thread
-def read_pack(slug: str) -> str:
+def _read_pack(slug: str) -> str:
     """What to know at the start of a session in this group."""
     return get_context(current_actor(), group=slug).text
 
@@ -63,20 +63,20 @@ def list_packs() -> list[Resource]:
             name=f"context of {slug}",
             title=f"Context of {slug}",
             description="What to know at the start of a session in this group.",
-            mime_type=MIME_TYPE,
+            mime_type=_MIME_TYPE,
         )
-        for slug in readable_slugs()[:MAX_LISTED]
+        for slug in _readable_slugs()[:MAX_LISTED]
     ]
 
 
 @in_db_thread
 def complete_group(start: str) -> Completion:
     """The groups that the caller may read and whose slug begins with `start`."""
-    slugs = [slug for slug in readable_slugs() if slug.startswith(start.lower())]
+    slugs = [slug for slug in _readable_slugs() if slug.startswith(start.lower())]
     return Completion(values=slugs[:MAX_LISTED], total=len(slugs), has_more=len(slugs) > MAX_LISTED)
 
 
-def readable_slugs() -> list[str]:
+def _readable_slugs() -> list[str]:
     """The slugs of the groups that the caller may read, in order."""
     actor = current_actor()
     return sorted(group.slug for group in entered_groups(actor) if actor.may(READ, group.key))

@@ -24,12 +24,12 @@ from memories.store import StoreResult
 from memories.types import Trust
 from sources.artifacts.evidence import EVIDENCE_ALONE, Evidence
 
-AnswerShape = TypeVar("AnswerShape", bound=shapes.ToolResult)
+_AnswerShape = TypeVar("_AnswerShape", bound=shapes.ToolResult)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-EXCERPT_WORDS = 30  # of neighbours and other versions
+_EXCERPT_WORDS = 30  # of neighbours and other versions
 MAX_LOG_ROWS = 10
-NO_EVIDENCE = "No file answers this."
+_NO_EVIDENCE = "No file answers this."
 
 
 def stored_answer(stored: StoreResult) -> CallToolResult:
@@ -46,7 +46,7 @@ def recalled_answer(recalled: RecallResult, evidence: Evidence | None = None) ->
     items, name = (recalled.items, "results") if recalled.items else (recalled.nearest, "nearest")
     shown = [item.between_marks(recalled.group) for item in items]
     body[name] = [
-        recalled_item(item, part, text, group=recalled.group)
+        _recalled_item(item, part, text, group=recalled.group)
         for item, part, text in zip(items, body[name], shown, strict=True)
     ]
     body["missing"] = body["missing"][: recalled.missing_named]
@@ -59,7 +59,7 @@ def recalled_answer(recalled: RecallResult, evidence: Evidence | None = None) ->
             for item in evidence.items
         ]
         memories = "" if recalled.mode == EVIDENCE_ALONE else text
-        text = "\n\n".join(filter(None, [memories, evidence.show()])) or NO_EVIDENCE
+        text = "\n\n".join(filter(None, [memories, evidence.show()])) or _NO_EVIDENCE
     return make_result(build(shapes.RecallAnswer, body), text=text)
 
 
@@ -115,7 +115,7 @@ def memory_text(memory: Memory) -> str:
     return fence(memory, visible_content(memory), label=label_of(memory))
 
 
-def build(shape: type[AnswerShape], body: Json) -> AnswerShape:
+def build(shape: type[_AnswerShape], body: Json) -> _AnswerShape:
     """The answer of a JSON value in which no stored text can pass for a mark of ours."""
     return shape.model_validate(escape_all(body))
 
@@ -125,7 +125,7 @@ def make_result(answer: shapes.ToolResult, *, text: str = "") -> CallToolResult:
     return written_result(answer.as_json(), text)
 
 
-def recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
+def _recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
     """A recalled memory with its text between marks, date and source."""
     if item.coming is not None:
         body["coming"]["content"] = fence(
@@ -154,7 +154,7 @@ def visible_content(memory: Memory, *, words: int | None = None) -> str:
 
 def fence_excerpt(memory: Memory, *, group: str) -> str:
     """The first words of a memory between its marks."""
-    return fence(memory, visible_content(memory, words=EXCERPT_WORDS), label=label_of(memory), group=group)
+    return fence(memory, visible_content(memory, words=_EXCERPT_WORDS), label=label_of(memory), group=group)
 
 
 def fence_reason(reason: str) -> str:

@@ -51,7 +51,7 @@ INSTRUCTIONS = (
 )
 PRIVATE = CacheHint(ttl_ms=60_000, scope="private")
 READING = frozenset({READ})
-NO_CONTEXT: Any = None  # none of our tools uses the SDK's context
+_NO_CONTEXT: Any = None  # none of our tools uses the SDK's context
 logger = logging.getLogger(__name__)
 
 
@@ -92,7 +92,7 @@ class LociServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Run a tool for the caller; every error becomes a result."""
         try:
-            actor = with_client(await self._find_actor(), context)
+            actor = _with_client(await self._find_actor(), context)
         except LociError as error:
             return _failed_result(name, error)
         return await run_tool(actor, name, arguments)
@@ -117,7 +117,7 @@ class LociServer(MCPServer[Any]):
         Raises:
             ResourceError: why it cannot be read.
         """
-        with acting_as(with_client(await self._actor(), context)):
+        with acting_as(_with_client(await self._actor(), context)):
             try:
                 return await super().read_resource(uri, context)
             except ResourceNotFoundError:
@@ -135,7 +135,7 @@ class LociServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """Render a prompt for the caller."""
-        with acting_as(with_client(await self._actor(), context)):
+        with acting_as(_with_client(await self._actor(), context)):
             try:
                 return await super().get_prompt(name, arguments, context)
             except ValueError as error:
@@ -161,10 +161,10 @@ class LociServer(MCPServer[Any]):
 async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallToolResult:
     """Run a tool; every error becomes a result with its text: the reason and what to do, or a reference to the log."""
     try:
-        checked = check_call(actor, name, arguments)
+        checked = _check_call(actor, name, arguments)
         rest, write = split_key(name, checked)
         with acting_as(actor, write):
-            result: CallToolResult = await TOOLS[name].tool.run(rest, NO_CONTEXT, convert_result=True)
+            result: CallToolResult = await TOOLS[name].tool.run(rest, _NO_CONTEXT, convert_result=True)
             return result
     except Exception as error:
         return _failed_result(name, error)
@@ -176,7 +176,7 @@ def _failed_result(name: str, error: Exception) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments without nulls, after a check of the tool's name, the actor's rights and the arguments' names.
 
     Raises:
@@ -192,14 +192,14 @@ def check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, 
             hint=f"Did you mean {close[0]}?" if close else f"The tools are {', '.join(TOOLS)}.",
         )
     if not can(actor, declared.rights):
-        raise NotPermitted(f"You may not use {name}.", hint=missing_right(actor, declared))
+        raise NotPermitted(f"You may not use {name}.", hint=_missing_right(actor, declared))
     if declared.rights != READING:
         check_write_rate(actor)
     check_names(name, checked, declared.tool.parameters["properties"])
     return checked
 
 
-def missing_right(actor: Actor, declared: LociTool) -> str:
+def _missing_right(actor: Actor, declared: LociTool) -> str:
     """What the actor lacks for the tool: a role in a group, or a scope of the token."""
     rights = " or ".join(sorted(declared.rights, reverse=True))
     if declared.rights & actor.scopes:
@@ -207,7 +207,7 @@ def missing_right(actor: Actor, declared: LociTool) -> str:
     return f"It needs a token with the scope {rights}."
 
 
-def with_client(actor: Actor, context: Context[Any, Any] | None) -> Actor:
+def _with_client(actor: Actor, context: Context[Any, Any] | None) -> Actor:
     """The actor with the name of the calling program, if the program names itself."""
     if context is None or actor.client:
         return actor

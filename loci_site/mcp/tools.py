@@ -39,7 +39,7 @@ from memories.types import Scope, Type
 from sources.artifacts.evidence import recall_kinds
 
 Schema = dict[str, Any]
-DROPPED = ("title", "format", "additionalProperties")
+_DROPPED = ("title", "format", "additionalProperties")
 
 
 def trim_schema(schema: Schema) -> Schema:
@@ -49,7 +49,7 @@ def trim_schema(schema: Schema) -> Schema:
     """
     result: Schema = {}
     for name, value in schema.items():
-        if name in DROPPED or (name in ("default", "minimum") and not value):
+        if name in _DROPPED or (name in ("default", "minimum") and not value):
             continue
         if name in ("properties", "$defs"):  # its keys are names of arguments, even `title`
             result[name] = {key: trim_schema(part) for key, part in value.items()}
@@ -62,28 +62,28 @@ def trim_schema(schema: Schema) -> Schema:
 
 
 # In a store that is older than the rule, facts are global by default: see memories.draft.default_scope().
-SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
+_SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
 
 
-def enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
+def _enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
     """The JSON schema of allowed words; the service checks them, with the same error in every interface."""
     described: Schema = {"description": description} if description else {}
     return WithJsonSchema({"type": "string", "enum": words} | described)
 
 
-def range_schema(kind: str, low: float, high: float) -> WithJsonSchema:
+def _range_schema(kind: str, low: float, high: float) -> WithJsonSchema:
     """The JSON schema of a number within a range, which the service checks."""
     return WithJsonSchema({"type": kind, "minimum": low, "maximum": high})
 
 
 Group = Annotated[str, Field(description="project; absent: the default")]
-MemoryType = Annotated[str, enum_schema(Type.values, "an event, a fact, a how-to, a who or what")]
-Confidence = Annotated[float, range_schema("number", 0, 1)]
+_MemoryType = Annotated[str, _enum_schema(Type.values, "an event, a fact, a how-to, a who or what")]
+Confidence = Annotated[float, _range_schema("number", 0, 1)]
 # One tool has the whole schema, so that agents pay for it once.
 Where = Annotated[
     dict[str, Any], WithJsonSchema(where_schema() | {"description": "filters; dates: ISO 8601, UTC"})
 ]
-SameWhere = Annotated[
+_SameWhere = Annotated[
     dict[str, Any], WithJsonSchema({"type": "object", "description": "as in recall_memory"})
 ]
 
@@ -95,7 +95,7 @@ def run_for_caller(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
 
 
 @in_write_thread
-def write_for_caller(
+def _write_for_caller(
     job: Callable[[Actor], CallToolResult], *, in_one_transaction: bool = True
 ) -> CallToolResult:
     """Run one unit of work that writes, as run_for_caller() does: once for each key, with the id that undoes it."""
@@ -112,13 +112,13 @@ def write_for_caller(
 
 async def store_memory(
     content: Annotated[str, Field(description="one self-contained statement")],
-    type: MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
+    type: _MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
     group: Group = "",
-    scope: Annotated[str, enum_schema(Scope.values, SCOPE_HELP)] = "",
+    scope: Annotated[str, _enum_schema(Scope.values, _SCOPE_HELP)] = "",
     thread: Annotated[str, Field(description="conversation")] = "",
     tags: tuple[str, ...] = (),
     confidence: Confidence = DEFAULT_CONFIDENCE,
-    importance: Annotated[int, range_schema("integer", 1, 10)] = DEFAULT_IMPORTANCE,
+    importance: Annotated[int, _range_schema("integer", 1, 10)] = DEFAULT_IMPORTANCE,
     supersedes: Annotated[str, Field(description="id it replaces")] = "",
     valid_from: Annotated[str, Field(description="true since, or date of event")] = "",
     valid_to: str = "",
@@ -148,7 +148,7 @@ async def store_memory(
         anchor_commit=anchor_commit,
         allow=allow,
     )
-    return await write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
+    return await _write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
 
 
 async def recall_memory(
@@ -185,7 +185,7 @@ async def recall_memory(
 
 async def forget_memory(
     id: Annotated[str, Field(description="memory id; for undo, your write's")],  # noqa: A002 - the argument's name
-    verb: Annotated[str, enum_schema([*CHANGES])] = "forget",
+    verb: Annotated[str, _enum_schema([*CHANGES])] = "forget",
     changes: Annotated[
         dict[str, Any],
         WithJsonSchema({"type": "object", "description": "for edit: tags, importance, expires_at …"}),
@@ -196,7 +196,7 @@ async def forget_memory(
     """Withdraw, restore, dispute or edit a memory, or undo your own write (24 hours). {verbs}; used, wrong: what of a
     recall helped or misled you (ids with commas). If it was true and has changed, store the new statement with
     supersedes instead."""
-    return await write_for_caller(
+    return await _write_for_caller(
         lambda actor: change_memory(actor, id, verb, changes=changes, reason=reason, dry_run=dry_run),
         in_one_transaction=verb != "purge",
     )
@@ -250,7 +250,7 @@ async def store_relation(
         valid_from=parse_moment(valid_from, field="valid_from"),
         valid_to=parse_moment(valid_to, field="valid_to"),
     )
-    return await write_for_caller(
+    return await _write_for_caller(
         lambda actor: answers.plain_answer(shapes.RelationAnswer, save_relation(actor, draft))
     )
 
@@ -260,7 +260,7 @@ async def get_context(
     query: Annotated[str, Field(description="the task, for what is relevant to it")] = "",
     token_budget: int = DEFAULT_BUDGET,
     thread: Annotated[str, Field(description="the work to continue: its checkpoint")] = "",
-    where: SameWhere = {},  # noqa: B006 - never mutated
+    where: _SameWhere = {},  # noqa: B006 - never mutated
 ) -> CallToolResult:
     """Call it first in every session: the group's instructions, the last checkpoint, what to keep in mind."""
     narrowing = parse_where(where)
@@ -293,7 +293,7 @@ async def checkpoint(
 ) -> CallToolResult:
     """Save the state of your work before you stop or your context is cut; the next get_context begins with it."""
     body = state if isinstance(state, dict | str) else json.dumps(state, ensure_ascii=False)
-    return await write_for_caller(
+    return await _write_for_caller(
         lambda actor: answers.plain_answer(
             shapes.CheckpointAnswer, save_checkpoint(actor, group=group or None, thread=thread, state=body)
         )
@@ -301,7 +301,7 @@ async def checkpoint(
 
 
 # Explained in one tool: agents pay for every word.
-KEY_SCHEMA = {"type": "string", "description": "a retry with it writes nothing new"}
+_KEY_SCHEMA = {"type": "string", "description": "a retry with it writes nothing new"}
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class LociTool:
     rights: frozenset[str]
 
 
-def declare(
+def _declare(
     fn: Callable[..., Awaitable[CallToolResult]],
     answer: type[shapes.ToolResult],
     *rights: str,
@@ -332,7 +332,9 @@ def declare(
     tool = Tool.from_function(fn, description=description, annotations=annotations)
     tool.parameters = trim_schema(tool.parameters)
     if rights != (READ,):
-        tool.parameters["properties"][KEY_ARGUMENT] = KEY_SCHEMA if fn is store_memory else {"type": "string"}
+        tool.parameters["properties"][KEY_ARGUMENT] = (
+            _KEY_SCHEMA if fn is store_memory else {"type": "string"}
+        )
     schema = answer.model_json_schema(mode="validation")
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("description", None)  # the classes' docstrings are for readers of the code
@@ -344,12 +346,12 @@ def declare(
 TOOLS: dict[str, LociTool] = {
     declared.tool.name: declared
     for declared in (
-        declare(recall_memory, shapes.RecallAnswer, READ),
-        declare(store_memory, shapes.StoreAnswer, WRITE, is_idempotent=False),
-        declare(get_context, shapes.ContextAnswer, READ),
-        declare(checkpoint, shapes.CheckpointAnswer, WRITE, is_idempotent=False),
-        declare(store_relation, shapes.RelationAnswer, WRITE, is_idempotent=False),
-        declare(
+        _declare(recall_memory, shapes.RecallAnswer, READ),
+        _declare(store_memory, shapes.StoreAnswer, WRITE, is_idempotent=False),
+        _declare(get_context, shapes.ContextAnswer, READ),
+        _declare(checkpoint, shapes.CheckpointAnswer, WRITE, is_idempotent=False),
+        _declare(store_relation, shapes.RelationAnswer, WRITE, is_idempotent=False),
+        _declare(
             forget_memory,
             shapes.ForgetAnswer,
             WRITE,
@@ -358,7 +360,7 @@ TOOLS: dict[str, LociTool] = {
             is_idempotent=False,
             title="Forget, restore, edit, undo",
         ),
-        declare(memory_inspect, shapes.InspectAnswer, READ),
-        declare(memory_stats, shapes.StatsAnswer, READ),
+        _declare(memory_inspect, shapes.InspectAnswer, READ),
+        _declare(memory_stats, shapes.StatsAnswer, READ),
     )
 }

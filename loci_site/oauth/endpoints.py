@@ -29,7 +29,7 @@ from access.sign_in.lockouts import count_try, program_limits, registration_limi
 from loci_site.config import is_loopback
 
 MAX_ID_CHARS = 200
-REPLACED = {
+_REPLACED = {
     "error": "invalid_grant",
     "error_description": "Another request with the same refresh token replaced these tokens.",
 }
@@ -44,7 +44,7 @@ class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
             try:
                 answer: HttpResponse = super(TradeView, self).post(request, *args, **kwargs)
             except AccessToken.DoesNotExist:  # the toolkit reads again what it gave
-                return JsonResponse(REPLACED, status=400, headers={"Cache-Control": "no-store"})
+                return JsonResponse(_REPLACED, status=400, headers={"Cache-Control": "no-store"})
             return answer
 
         return _throttle_program(request, trade)
@@ -57,7 +57,7 @@ class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above
         return _throttle_program(request, lambda: super(RevokeView, self).post(request, *args, **kwargs))
 
 
-def too_many(description: str, *, wait_s: int) -> JsonResponse:
+def _too_many(description: str, *, wait_s: int) -> JsonResponse:
     """The response 429 in the form of OAuth's errors, with Retry-After in seconds."""
     body = {"error": "temporarily_unavailable", "error_description": description}
     return JsonResponse(body, status=429, headers={"Retry-After": str(wait_s), "Cache-Control": "no-store"})
@@ -71,7 +71,7 @@ def _throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) 
     (own, shared), network = program_limits(), network_of(address_of(request))
     program = _claimed_client_id(request)
     if waits := max(wait_s(own, program, network), wait_s(shared, network)):
-        return too_many("Too many requests from this address failed.", wait_s=waits)
+        return _too_many("Too many requests from this address failed.", wait_s=waits)
     response = answer()
     if response.status_code < 400:
         clear_attempts(own, program, network)
@@ -106,7 +106,7 @@ class RegistrationView(DynamicClientRegistrationView):  # type: ignore[misc]  # 
         """Register a program or refuse it; every attempt counts."""
         limit, network = registration_limit(), network_of(address_of(request))
         if waits := wait_s(limit, network):
-            return too_many("Too many programs have registered from this address.", wait_s=waits)
+            return _too_many("Too many programs have registered from this address.", wait_s=waits)
         count_try(limit, network, via=Via.MCP)
         if error := _find_registration_error(request.body):
             body = {"error": "invalid_client_metadata", "error_description": error}
@@ -129,7 +129,7 @@ class RegisteredView(DynamicClientRegistrationManagementView):  # type: ignore[m
             return response
         waits = count_try(token_limit(), network_of(address_of(request)), via=Via.MCP)
         return (
-            too_many("Too many invalid tokens came from this address.", wait_s=waits) if waits else response
+            _too_many("Too many invalid tokens came from this address.", wait_s=waits) if waits else response
         )
 
 

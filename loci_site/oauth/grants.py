@@ -113,7 +113,7 @@ def delete_expired() -> int:
     return int(unused.delete()[0])
 
 
-METADATA = "/.well-known/oauth-protected-resource/mcp"
+_METADATA = "/.well-known/oauth-protected-resource/mcp"
 DEFAULT_SCOPES = "read write"  # what a program requests by default; the person may allow less
 
 
@@ -131,4 +131,4 @@ def challenge_of(request: HttpRequest) -> str:
     """The part of WWW-Authenticate that leads a program to the consent page; empty if OAuth is off."""
     if not settings.LOCI.access.oauth:
         return ""
-    return f', resource_metadata="{origin_of(request)}{METADATA}", scope="{DEFAULT_SCOPES}"'
+    return f', resource_metadata="{origin_of(request)}{_METADATA}", scope="{DEFAULT_SCOPES}"'

@@ -9,7 +9,7 @@ from loci_site.oauth.endpoints import RegisteredView, RegistrationView, RevokeVi
 from loci_site.oauth.grants import audience_of, origin_of
 
 
-class ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  # the toolkit has no types
+class _ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  # the toolkit has no types
     """Both of its addresses describe /mcp, the only protected resource."""
 
     def get_resource(self, request: HttpRequest) -> str:
@@ -29,10 +29,10 @@ urlpatterns = [
         OAuthServerMetadataView.as_view(),
         name="oauth-server-metadata",
     ),
-    path(".well-known/oauth-protected-resource", ResourceView.as_view(), name="oauth-resource-metadata"),
+    path(".well-known/oauth-protected-resource", _ResourceView.as_view(), name="oauth-resource-metadata"),
     path(
         ".well-known/oauth-protected-resource/mcp",
-        ResourceView.as_view(),
+        _ResourceView.as_view(),
         name="oauth-resource-metadata-path",
     ),
     path("oauth/authorize/", ConsentView.as_view(), name="authorize"),

@@ -22,10 +22,10 @@ from maintenance.models import Run, RunStatus
 from maintenance.runs.preview import preview_cycle, read_changes
 from maintenance.runs.wording import format_changes, format_counts, format_steps
 
-CHANGES_SHOWN = 50
-KEPT_SHOWN = 50
+_CHANGES_SHOWN = 50
+_KEPT_SHOWN = 50
 # How long a browser waits for a run; a worker continues after that.
-REQUEST_S = 20.0
+_REQUEST_S = 20.0
 
 
 KINDS = (
@@ -40,7 +40,7 @@ KINDS = (
 EVERY = ""
 
 
-class CycleForm(forms.Form):
+class _CycleForm(forms.Form):
     """Kind of run, its group, and the share of a group's memories that it may retire."""
 
     field_order = ("kind", "group", "max_percent")
@@ -102,7 +102,7 @@ class RunAdmin(LociAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """List the runs, with a link to a new one for users who may start one."""
-        form = CycleForm(actor=actor_of(request))
+        form = _CycleForm(actor=actor_of(request))
         begin = self.url("begin") if form.has_choice else ""
         shown: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
         return shown
@@ -115,7 +115,7 @@ class RunAdmin(LociAdmin):
         number = request.GET.get("page", "1")
         is_number = number.isascii() and number.isdigit() and len(number) < 9
         page = max(1, int(number)) if is_number else 1
-        changes, total = read_changes(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
+        changes, total = read_changes(run, limit=_CHANGES_SHOWN, offset=(page - 1) * _CHANGES_SHOWN)
         context = {
             "title": gettext("Run: {kind}").format(kind=in_words(run.kind)),
             "run": run,
@@ -123,10 +123,10 @@ class RunAdmin(LociAdmin):
             "steps": format_steps(run.steps),
             "groups": format_changes(changes),
             "total": total,
-            "first": (page - 1) * CHANGES_SHOWN + 1,
-            "last": (page - 1) * CHANGES_SHOWN + len(changes),
+            "first": (page - 1) * _CHANGES_SHOWN + 1,
+            "last": (page - 1) * _CHANGES_SHOWN + len(changes),
             "earlier": page - 1 if page > 1 else None,
-            "later": page + 1 if page * CHANGES_SHOWN < total else None,
+            "later": page + 1 if page * _CHANGES_SHOWN < total else None,
             "undo_url": self.url("undo", run.id) if may_undo(actor_of(request), run) else "",
         }
         return self.render(request, "admin/maintenance/run/page.html", context)
@@ -146,7 +146,7 @@ class RunAdmin(LociAdmin):
         if request.method not in ("GET", "POST"):
             return HttpResponseNotAllowed(["GET", "POST"])
         actor = actor_of(request)
-        form = CycleForm(request.POST or None, actor=actor)
+        form = _CycleForm(request.POST or None, actor=actor)
         context: dict[str, Any] = {
             "title": gettext("Run the cycle"),
             "form": form,
@@ -161,9 +161,9 @@ class RunAdmin(LociAdmin):
                     "would": preview.run,
                     "counts": format_counts(preview.run["counts"]),
                     "steps": format_steps(preview.steps),
-                    "groups": format_changes(preview.changes[:CHANGES_SHOWN]),
+                    "groups": format_changes(preview.changes[:_CHANGES_SHOWN]),
                     "total": preview.total,
-                    "shown": min(preview.total, CHANGES_SHOWN),
+                    "shown": min(preview.total, _CHANGES_SHOWN),
                 }
             except LociError as refusal:
                 if refusal.status in (403, 404):
@@ -171,8 +171,8 @@ class RunAdmin(LociAdmin):
                 form.add_error(None, str(refusal))
         return self.render(request, "admin/maintenance/run/begin.html", context)
 
-    def _begun(self, request: HttpRequest, actor: Actor, form: CycleForm) -> HttpResponse:
-        run = start_alone(actor, form.plan(), seconds=REQUEST_S)
+    def _begun(self, request: HttpRequest, actor: Actor, form: _CycleForm) -> HttpResponse:
+        run = start_alone(actor, form.plan(), seconds=_REQUEST_S)
         counts = format_counts(run.counts) or gettext("nothing to do")
         if run.status == RunStatus.RUNNING:
             messages.info(
@@ -202,7 +202,7 @@ class RunAdmin(LociAdmin):
         }
         if with_later or not later:
             would = preview_undo(actor, run.id, with_later=with_later)
-            context |= {"would": would, "kept": would.kept[:KEPT_SHOWN], "unseen": would.kept[KEPT_SHOWN:]}
+            context |= {"would": would, "kept": would.kept[:_KEPT_SHOWN], "unseen": would.kept[_KEPT_SHOWN:]}
         return self.render(request, "admin/maintenance/run/undo.html", context)
 
     def _undone(self, request: HttpRequest, run: Run, *, with_later: bool) -> HttpResponse:

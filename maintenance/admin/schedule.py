@@ -45,7 +45,7 @@ ACTIONS: dict[str, tuple[Callable[[Actor, str], JobStatus], str, str, str]] = {
     ),
 }
 # Findings that need attention come first.
-URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SKIPPED)
+_URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SKIPPED)
 
 
 @admin.register(JobLock)
@@ -128,7 +128,7 @@ class ScheduleAdmin(LociAdmin):
             "title": gettext("Doctor"),
             **self._place(),
             "found": found,
-            "findings": sorted(found.findings, key=lambda one: URGENCY.index(one.verdict)),
+            "findings": sorted(found.findings, key=lambda one: _URGENCY.index(one.verdict)),
             "counts": count_verdicts(found),
             "is_whole": is_whole or request.method == "POST",
             "has_repaired": request.method == "POST",
@@ -151,7 +151,7 @@ class ScheduleAdmin(LociAdmin):
             "says": "" if state == job.state else state,
             "took": format_duration(job.took_s),
             "next": format_next_run(job),
-            "actions": [self._action(job, name) for name in job_actions(job)],
+            "actions": [self._action(job, name) for name in _job_actions(job)],
         }
 
     def _action(self, job: JobStatus, name: str) -> dict[str, str]:
@@ -159,7 +159,7 @@ class ScheduleAdmin(LociAdmin):
         return {"url": self.url("job", job.name, name), "icon": icon, "label": gettext(label)}
 
 
-def job_actions(job: JobStatus) -> list[str]:
+def _job_actions(job: JobStatus) -> list[str]:
     """Names of the buttons that apply in the job's state."""
     if job.name == HEARTBEAT:
         return []
@@ -171,6 +171,6 @@ def job_actions(job: JobStatus) -> list[str]:
 def count_verdicts(diagnosis: Diagnosis) -> list[tuple[str, int]]:
     """Numbers of checks by outcome, the most urgent first; outcomes without a check are left out."""
     counts = [
-        (verdict.value, sum(one.verdict is verdict for one in diagnosis.findings)) for verdict in URGENCY
+        (verdict.value, sum(one.verdict is verdict for one in diagnosis.findings)) for verdict in _URGENCY
     ]
     return [(word, count) for word, count in counts if count]

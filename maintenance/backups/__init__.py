@@ -36,7 +36,7 @@ from storage.progress import Progress, ignore_progress
 
 
 @dataclass(frozen=True)
-class BackupResult:
+class _BackupResult:
     """A backup that was made and verified, and the names of older ones deleted in exchange."""
 
     path: Path
@@ -48,7 +48,7 @@ class BackupResult:
 
 def make_backup(
     actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress = ignore_progress
-) -> BackupResult:
+) -> _BackupResult:
     """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
     1. copy the database from one snapshot: SQLite's online backup, or pg_dump
@@ -107,7 +107,7 @@ def check_target(to: Path) -> None:
         raise InvalidInput(f"{to} already exists.", hint="Name another file, or delete this one.", field="to")
 
 
-def write_backup(target: Path, progress: Progress) -> BackupResult:
+def write_backup(target: Path, progress: Progress) -> _BackupResult:
     """Copy, verify and pack the store; the caller holds the backup lock."""
     with work_folder() as folder:
         copy = folder / copies().part
@@ -115,7 +115,7 @@ def write_backup(target: Path, progress: Progress) -> BackupResult:
             manifest = describe_store()
             store.copy_to(copy, progress=partial(progress, "copying"))
         progress("verifying", 0, 1)
-        ids, warning = verify_copy(copy, manifest)
+        ids, warning = _verify_copy(copy, manifest)
         progress("compressing", 0, 1)
         for draft in drafts_of(target):
             draft.unlink()
@@ -125,10 +125,10 @@ def write_backup(target: Path, progress: Progress) -> BackupResult:
         )  # every backup has it, also of a store that masked nothing yet
         manifest = write_archive(target, manifest, ArchiveContents(copy, ids, key_files()))
         progress("done", 1, 1)
-    return BackupResult(target, target.stat().st_size, manifest, warning=warning)
+    return _BackupResult(target, target.stat().st_size, manifest, warning=warning)
 
 
-def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], str]:
+def _verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], str]:
     """Compare an opened copy with the manifest of the store; return its memory ids and a warning about missing keys.
 
     Raises Unavailable if they differ or the copy is damaged.

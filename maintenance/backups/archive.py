@@ -33,7 +33,7 @@ FORMAT = 1
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError)
 # A key has 32 bytes in hex, sealed or not; a manifest grows with the number of groups.
 MAX_MANIFEST_BYTES, MAX_KEY_BYTES, MAX_PARTS = 16 * 1024 * 1024, 1024, 1000
-KEY_NAME = re.compile(rf"keys/(?:tombstone-[\w.-]+\.key|{re.escape(GUARD_KEY)})")
+_KEY_NAME = re.compile(rf"keys/(?:tombstone-[\w.-]+\.key|{re.escape(GUARD_KEY)})")
 MANIFEST, IDS, KEYS = "manifest.json", "memories.ids", "keys/"
 DATABASE, DUMP = "memory.db", "memory.dump"  # a SQLite file, or what pg_dump wrote
 STORES = frozenset({DATABASE, DUMP})
@@ -41,7 +41,7 @@ STORES = frozenset({DATABASE, DUMP})
 # the size and take 1.3 and 5 times as long (30 MB store: 98, 75 and 20 MB/s).
 LEVEL = 1
 BLOCK_BYTES = 1024 * 1024
-ID_BYTES = 16
+_ID_BYTES = 16
 DRAFT_SUFFIX = ".part"
 
 
@@ -100,7 +100,7 @@ def read_manifest(archive: Path) -> BackupManifest:
     """
     try:
         with zipfile.ZipFile(archive) as file:
-            values = json.loads(read_part(file, MANIFEST, most=MAX_MANIFEST_BYTES))
+            values = json.loads(_read_part(file, MANIFEST, most=MAX_MANIFEST_BYTES))
         if values.get("format") != FORMAT:
             raise InvalidInput(
                 f"{archive.name} has the format {values.get('format')}, this version of Loci reads {FORMAT}.",
@@ -133,8 +133,8 @@ def unusable(message: str) -> InvalidInput:
 def read_ids(archive: Path) -> frozenset[UUID]:
     """The memory ids in a backup that unpack() has checked, without unpacking its database."""
     with zipfile.ZipFile(archive) as file:
-        raw = read_part(file, IDS, most=file.getinfo(IDS).file_size)
-    return frozenset(UUID(bytes=raw[at : at + ID_BYTES]) for at in range(0, len(raw), ID_BYTES))
+        raw = _read_part(file, IDS, most=file.getinfo(IDS).file_size)
+    return frozenset(UUID(bytes=raw[at : at + _ID_BYTES]) for at in range(0, len(raw), _ID_BYTES))
 
 
 def unpack(archive: Path, folder: Path) -> BackupManifest:
@@ -148,9 +148,9 @@ def unpack(archive: Path, folder: Path) -> BackupManifest:
     (folder / KEYS).mkdir(mode=0o700, exist_ok=True)
     try:
         with zipfile.ZipFile(archive) as file:
-            check_parts(file, archive, manifest, folder)
+            _check_parts(file, archive, manifest, folder)
             wrong = [
-                name for name, hash_ in manifest.sha256.items() if unpack_part(file, name, folder) != hash_
+                name for name, hash_ in manifest.sha256.items() if _unpack_part(file, name, folder) != hash_
             ]
     except DAMAGED as error:
         wrong = [str(error)]
@@ -159,15 +159,15 @@ def unpack(archive: Path, folder: Path) -> BackupManifest:
     return manifest
 
 
-def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, folder: Path) -> None:
+def _check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, folder: Path) -> None:
     """Raise unless a backup holds nothing but its parts, in the sizes that its manifest allows, and the disk has room.
 
-    The sizes are those of the zip's headers; unpack_part() reads no further.
+    The sizes are those of the zip's headers; _unpack_part() reads no further.
     """
     sizes = {info.filename: info.file_size for info in file.infolist()}
     limits = dict.fromkeys(STORES, manifest.database_bytes)
-    limits[IDS] = sealed_size(manifest.counts.get("memories_memory", 0) * ID_BYTES)
-    wrong = [name for name in manifest.sha256 if name not in limits and not KEY_NAME.fullmatch(name)]
+    limits[IDS] = sealed_size(manifest.counts.get("memories_memory", 0) * _ID_BYTES)
+    wrong = [name for name in manifest.sha256 if name not in limits and not _KEY_NAME.fullmatch(name)]
     wrong += sorted(sizes.keys() - manifest.sha256.keys() - {MANIFEST, KEYS})
     wrong += [
         f"{name} is larger than the manifest says"
@@ -186,7 +186,7 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
         )
 
 
-def read_part(file: zipfile.ZipFile, name: str, *, most: int) -> bytes:
+def _read_part(file: zipfile.ZipFile, name: str, *, most: int) -> bytes:
     """The content of a small part, unsealed; ValueError above `most` bytes."""
     with file.open(name) as part:
         content = part.read(most + 1)
@@ -230,7 +230,7 @@ def write_atomically(target: Path) -> Iterator[IO[bytes]]:
         draft.unlink(missing_ok=True)
 
 
-def unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
+def _unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
     """Write one part into the folder, readable by its owner only; return its SHA-256 in hex."""
     # Only the last component of the name is used, so a forged name cannot leave the folder.
     path = folder / (KEYS if name.startswith(KEYS) else "") / Path(name).name
@@ -248,7 +248,7 @@ def blocks_of(archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
     """The content of a part, at most as long as the zip's headers say; small parts are unsealed."""
     left = archive.getinfo(name).file_size
     if name not in STORES:
-        yield read_part(archive, name, most=left)
+        yield _read_part(archive, name, most=left)
         return
     with archive.open(name) as part:
         while left > 0 and (block := part.read(min(BLOCK_BYTES, left))):

@@ -52,7 +52,7 @@ def read_withdrawals() -> Withdrawals:
 def carry_over(actor: Actor, withdrawals: Withdrawals) -> CarriedOver:
     """Copy newer tombstones into the opened copy, withdraw the memories they bar, keep stricter rights; one transaction."""
     with transaction.atomic():
-        changed = [mark for kept in withdrawals.tombstones if (mark := carry_tombstone(kept)) is not None]
+        changed = [mark for kept in withdrawals.tombstones if (mark := _carry_tombstone(kept)) is not None]
         barred = find_barred(changed)
         purged = {id_ for id_, kind in barred.items() if kind == TombstoneKind.PURGED}
         again = sorted((withdrawals.purged & memory_ids()) | purged)
@@ -70,7 +70,7 @@ def carry_over(actor: Actor, withdrawals: Withdrawals) -> CarriedOver:
     return CarriedOver(len(changed), retracted, gone, kept, (*left, *warnings))
 
 
-def carry_tombstone(kept: Tombstone) -> Tombstone | None:
+def _carry_tombstone(kept: Tombstone) -> Tombstone | None:
     """Create or update a tombstone in the copy; None if the copy already has it, or another one for its text."""
     existing = Tombstone.objects.filter(id=kept.id).first()
     if existing is not None:
@@ -80,7 +80,7 @@ def carry_tombstone(kept: Tombstone) -> Tombstone | None:
         existing.lifted_at, existing.lifted_by = kept.lifted_at, kept.lifted_by
         existing.save(update_fields=["kind", "reason", "lifted_at", "lifted_by"])
         return existing
-    group = group_in_copy(kept.group)
+    group = _group_in_copy(kept.group)
     same = Tombstone.objects.filter(group=group, hmac=kept.hmac, key_id=kept.key_id, lifted_at=None).first()
     if same is not None and kept.lifted_at is None:
         return None  # another tombstone already bars that text in the copy
@@ -92,7 +92,7 @@ def carry_tombstone(kept: Tombstone) -> Tombstone | None:
     return Tombstone.objects.create(**values | {"group": group})
 
 
-def group_in_copy(kept: Group) -> Group:
+def _group_in_copy(kept: Group) -> Group:
     """The copy's group with this id or slug; a group made since the backup is created there, so that it can be barred."""
     found = Group.objects.filter(id=kept.id).first() or Group.objects.filter(slug=kept.slug).first()
     if found is not None:
@@ -109,7 +109,7 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
     """
     active = {mark.pk for mark in marks if mark.lifted_at is None}
     groups = {mark.group_id: mark.group for mark in marks if mark.pk in active}
-    found = withdrawn_versions([mark for mark in marks if mark.pk in active])
+    found = _withdrawn_versions([mark for mark in marks if mark.pk in active])
     for group in groups.values():
         rows = list(
             Memory.objects.filter(group=group, state=State.LIVE)
@@ -123,7 +123,7 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
     return found
 
 
-def withdrawn_versions(marks: list[Tombstone]) -> dict[UUID, str]:
+def _withdrawn_versions(marks: list[Tombstone]) -> dict[UUID, str]:
     """Memories named by the tombstones that are compacted, merged, expired or forgotten in the copy."""
     kinds = {mark.memory_id: mark.kind for mark in marks if mark.kind != TombstoneKind.REJECTED}
     found = set[UUID]()

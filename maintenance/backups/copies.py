@@ -12,14 +12,14 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 CopyProgress = Callable[[int, int], None]  # done, total
 
 
-class Snapshot(Protocol):
+class _Snapshot(Protocol):
     """The store as of one moment."""
 
     def copy_to(self, target: Path, *, progress: CopyProgress | None = None) -> None:
         """Write a copy of it to a new file."""
 
 
-class StoreCopies(Protocol):
+class _StoreCopies(Protocol):
     """What backups and restores need of a database."""
 
     part: str  # the name of the store's part in an archive
@@ -27,7 +27,7 @@ class StoreCopies(Protocol):
     def check(self) -> None:
         """Raise Unavailable if something that backups need is missing."""
 
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
+    def snapshot(self) -> AbstractContextManager[_Snapshot]:
         """The store as of now, which the models read during the block; writers are not blocked."""
 
     def use(self, path: Path) -> AbstractContextManager[None]:
@@ -62,9 +62,9 @@ class StoreCopies(Protocol):
 
 
 @lru_cache(maxsize=1)
-def copies() -> StoreCopies:
+def copies() -> _StoreCopies:
     """The copies of the database in use."""
-    found: StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
+    found: _StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
     return found
 
 

@@ -113,7 +113,7 @@ def preview_change(actor: Actor, keys: Keys) -> EncryptionPreview:
         bytes_needed=int(size * ROOM) if state == "to do" else 0,
         bytes_free=shutil.disk_usage(settings.LOCI.home).free,
         backups=len(backup_paths()),
-        uploads=len(uploaded_files()),
+        uploads=len(_uploaded_files()),
     )
 
 
@@ -132,7 +132,7 @@ def change_encryption(actor: Actor, keys: Keys, *, progress: Progress) -> Encryp
             hint="Nothing was changed. Free space on the disk that holds LOCI_HOME.",
         )
     if keys.new is None and preview.state == "to do":
-        note_change(actor, keys)  # afterwards the settings do not open it any more
+        _note_change(actor, keys)  # afterwards the settings do not open it any more
     rows: int | None = None
     with explain_key_problems(), backup_lock():
         with ExitStack() as stack:
@@ -140,17 +140,17 @@ def change_encryption(actor: Actor, keys: Keys, *, progress: Progress) -> Encryp
                 stack.enter_context(copies().exclusive_access())
             except DatabaseError as error:
                 raise Conflict(f"Nothing was changed: {error}.", hint=STOP_OTHERS) from error
-            finish_leftovers(preview.database)
+            _finish_leftovers(preview.database)
             if preview.state == "to do":
-                rows = change_database(preview.database, keys, progress)
+                rows = _change_database(preview.database, keys, progress)
         with work_folder() as folder:
-            rewrite = partial(reencrypt_archive, folder=folder, old=keys.old, new=keys.new)
-            changed, left = change_files(backup_paths(), rewrite, partial(progress, "backups"))
+            rewrite = partial(_reencrypt_archive, folder=folder, old=keys.old, new=keys.new)
+            changed, left = _change_files(backup_paths(), rewrite, partial(progress, "backups"))
         reseal = partial(replace_sealing, old=keys.old, new=keys.new)
-        uploads, more = change_files(uploaded_files(), reseal, partial(progress, "uploads"))
+        uploads, more = _change_files(_uploaded_files(), reseal, partial(progress, "uploads"))
     if keys.new is not None and rows is not None:
-        note_change(actor, keys)
-    return EncryptionResult(rows, tuple(changed), len(uploads), (*left, *more, *foreign_files()))
+        _note_change(actor, keys)
+    return EncryptionResult(rows, tuple(changed), len(uploads), (*left, *more, *_foreign_files()))
 
 
 def state_of(database: Path, keys: Keys) -> str:
@@ -177,7 +177,7 @@ def state_of(database: Path, keys: Keys) -> str:
     )
 
 
-def change_database(database: Path, keys: Keys, progress: Progress) -> int:
+def _change_database(database: Path, keys: Keys, progress: Progress) -> int:
     """Replace the database with a compared copy under the new key; returns the number of rows."""
     copy = database.with_name(f".{database.name}.reencrypted")
     _, log, shared = database_files(database)
@@ -199,7 +199,7 @@ def change_database(database: Path, keys: Keys, progress: Progress) -> int:
     return rows
 
 
-def change_files(
+def _change_files(
     paths: Sequence[Path], change: Callable[[Path], bool], report: Callable[[int, int], object]
 ) -> tuple[list[str], list[str]]:
     """Change the key of files; returns the names of those changed, and of skipped ones with the reason."""
@@ -216,7 +216,7 @@ def change_files(
     return changed, left
 
 
-def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:
+def _reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new: DatabaseKey | None) -> bool:
     """Rewrite a backup for the new key, or plain; False if it is already. `folder` is one to work in.
 
     Raises:
@@ -254,27 +254,27 @@ def reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new:
     return True
 
 
-def uploaded_files() -> list[Path]:
+def _uploaded_files() -> list[Path]:
     """The files in LOCI_HOME that wait for their import."""
     folder = Path(settings.LOCI.home) / UPLOADS
     return sorted(path for path in folder.glob("[!.]*") if path.is_file())
 
 
-def foreign_files() -> tuple[str, ...]:
+def _foreign_files() -> tuple[str, ...]:
     """Files among the backups that Loci did not make, or damaged stores; they stay as they are."""
     known = {path.name for path in backup_paths()}
     names = sorted(path.name for path in backups_folder().glob("[!.]*") if path.name not in known)
     return tuple(f"backups/{name}: not a backup that Loci named" for name in names)
 
 
-def finish_leftovers(database: Path) -> None:
+def _finish_leftovers(database: Path) -> None:
     """Destroy replaced files left by a killed run."""
     for folder in (database.parent, backups_folder(), Path(settings.LOCI.home) / UPLOADS):
         for path in folder.glob(f".*{REPLACED_SUFFIX}"):
             finish_wiping(path)
 
 
-def note_change(actor: Actor, keys: Keys) -> None:
+def _note_change(actor: Actor, keys: Keys) -> None:
     """Log the change, unless the tables are those of an earlier version."""
     if not pending_migrations():
         audit.append(actor, Operation.BACKUP, subject=f"store:{DATABASE}", payload={"action": keys.word})

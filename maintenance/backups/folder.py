@@ -18,9 +18,9 @@ from maintenance.backups.copies import copies
 from storage.locks import take_lock
 
 PLAIN, BEFORE_RESTORE = "loci", "before-restore"
-BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
-WORK_PREFIX = ".work-"
-LOCK_WAIT_S = 600.0  # longest expected time of another backup, of a large store
+_BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
+_WORK_PREFIX = ".work-"
+_LOCK_WAIT_S = 600.0  # longest expected time of another backup, of a large store
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ def backup_paths() -> list[Path]:
     stamped = [
         (match[2], path.name, path)
         for path in backups_folder().iterdir()
-        if (match := BACKUP_NAME.fullmatch(path.name))
+        if (match := _BACKUP_NAME.fullmatch(path.name))
     ]
     return [path for _, _, path in sorted(stamped, reverse=True)]
 
 
 def managed_backups() -> list[Backup]:
     """All backups of the folder, newest first."""
-    return [read_backup(path) for path in backup_paths()]
+    return [_read_backup(path) for path in backup_paths()]
 
 
-def read_backup(path: Path) -> Backup:
+def _read_backup(path: Path) -> Backup:
     """One backup; a damaged one has its `fault` set."""
     size = path.stat().st_size if path.exists() else 0
     try:
@@ -83,7 +83,7 @@ def rotate(label: str, *, keep: int) -> list[str]:
 
 
 @contextmanager
-def backup_lock(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+def backup_lock(*, wait_s: float = _LOCK_WAIT_S) -> Iterator[None]:
     """Hold the lock of the backups folder during the block; first removes what a killed writer left.
 
     Raises:
@@ -93,7 +93,7 @@ def backup_lock(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     try:
         if not take_lock(handle, wait_s=wait_s):
             raise Conflict("Another backup is being written.", hint="Try again when it has finished.")
-        delete_leftovers()
+        _delete_leftovers()
         yield
     finally:
         os.close(handle)
@@ -102,7 +102,7 @@ def backup_lock(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
 @contextmanager
 def work_folder() -> Iterator[Path]:
     """An empty folder for unpacked copies, for its owner only; deleted after the block."""
-    folder = backups_folder() / f"{WORK_PREFIX}{secrets.token_hex(4)}"
+    folder = backups_folder() / f"{_WORK_PREFIX}{secrets.token_hex(4)}"
     folder.mkdir(mode=0o700)
     try:
         yield folder
@@ -111,11 +111,11 @@ def work_folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def delete_leftovers() -> None:
+def _delete_leftovers() -> None:
     """Delete half-done files: the caller holds the lock, so their writers are dead. They may hold purged texts."""
     copies().discard_leftovers()
     for path in backups_folder().iterdir():
-        if path.name.startswith(WORK_PREFIX):
+        if path.name.startswith(_WORK_PREFIX):
             shutil.rmtree(path)
         elif path.name.startswith(".") and path.name.endswith(DRAFT_SUFFIX):
             path.unlink()

@@ -28,7 +28,7 @@ from storage.compiled_queries import fetch
 from storage.dialect import dialect
 
 MARK = "_loci_copy_"  # in the names of databases of copies, after the store's
-MAX_NAME_BYTES = 63
+_MAX_NAME_BYTES = 63
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
@@ -57,7 +57,7 @@ class ExportedSnapshot:
         dump(self.database, target, snapshot=self.name)
 
 
-class PostgresqlCopies:
+class _PostgresqlCopies:
     """StoreCopies on PostgreSQL."""
 
     part = DUMP
@@ -72,16 +72,16 @@ class PostgresqlCopies:
     @contextmanager
     def snapshot(self) -> Iterator[ExportedSnapshot]:
         """A transaction that sees the store as of its first statement, and its snapshot's name."""
-        with connected_to(store_name()), transaction.atomic():
+        with connected_to(_store_name()), transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             [(name,)] = fetch("SELECT pg_export_snapshot()", [])
-            yield ExportedSnapshot(store_name(), name)
+            yield ExportedSnapshot(_store_name(), name)
 
     @contextmanager
     def use(self, path: Path) -> Iterator[None]:
         """Point this thread's models at the copy's database; the first use reads the dump into it."""
-        name = copy_name(path)
+        name = _copy_name(path)
         if name not in copy_names():
             create_database(name)
             try:
@@ -96,11 +96,13 @@ class PostgresqlCopies:
     def save(self, path: Path) -> None:
         """Dump the copy's database into its file."""
         path.unlink(missing_ok=True)
-        dump(copy_name(path), path)
+        dump(_copy_name(path), path)
 
     def discard(self, folder: Path) -> None:
         """Drop the databases of the folder's copies."""
-        if found := [name for name in copy_names() if name in {copy_name(path) for path in folder.iterdir()}]:
+        if found := [
+            name for name in copy_names() if name in {_copy_name(path) for path in folder.iterdir()}
+        ]:
             drop_databases(found)
 
     def discard_leftovers(self) -> None:
@@ -127,20 +129,20 @@ class PostgresqlCopies:
         """No other process is connected to the store at the beginning; swap() checks that none wrote since."""
         [(others,)] = fetch(_OTHERS, [])
         if others:
-            raise OperationalError(f"{store_name()} is open in another process")
+            raise OperationalError(f"{_store_name()} is open in another process")
         self._ends = _ends()
         yield
 
     def set_damaged_aside(self) -> Path:
         """The name under which swap() keeps the database."""
-        return Path(kept_name())
+        return Path(_kept_name())
 
     def swap(self, copy: Path, *, is_readable: bool) -> None:
         """Rename the copy's database to the store's, in one transaction that fails while others are connected.
 
         A store that can be read is in a backup, and its database is dropped.
         """
-        store, incoming, old = store_name(), copy_name(copy), kept_name()
+        store, incoming, old = _store_name(), _copy_name(copy), _kept_name()
         is_empty = not self.is_there()
         if _ends() != self._ends:
             raise Conflict("The store was written to meanwhile.", hint="Stop Loci, then restore again.")
@@ -156,36 +158,36 @@ class PostgresqlCopies:
             drop_databases([old])
 
 
-def store_name() -> str:
+def _store_name() -> str:
     """The name of the database that is open."""
     return str(connection.settings_dict["NAME"])
 
 
 def short(name: str, *, room: int) -> str:
     """The beginning of a name that leaves room in the longest that PostgreSQL takes."""
-    return name.encode()[: MAX_NAME_BYTES - room].decode(errors="ignore")
+    return name.encode()[: _MAX_NAME_BYTES - room].decode(errors="ignore")
 
 
-def main_name() -> str:
+def _main_name() -> str:
     """The store's name, also while one of its copies is open."""
-    return store_name().partition(MARK)[0]
+    return _store_name().partition(MARK)[0]
 
 
-def copy_name(path: Path) -> str:
+def _copy_name(path: Path) -> str:
     """The name of the database of the copy in this file."""
     digest = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:12]
-    return f"{short(main_name(), room=len(MARK) + len(digest))}{MARK}{digest}"
+    return f"{short(_main_name(), room=len(MARK) + len(digest))}{MARK}{digest}"
 
 
-def kept_name() -> str:
+def _kept_name() -> str:
     """The name of the store's database after another took its place."""
     stamp = f"_before_{timezone.now():%Y%m%d_%H%M%S}"
-    return f"{short(store_name(), room=len(stamp))}{stamp}"
+    return f"{short(_store_name(), room=len(stamp))}{stamp}"
 
 
 def copy_names() -> list[str]:
     """The databases of the store's copies on the server, but for one that is open."""
-    beginning = f"{short(main_name(), room=len(MARK) + 12)}{MARK}"
+    beginning = f"{short(_main_name(), room=len(MARK) + 12)}{MARK}"
     rows = fetch(_COPIES, [beginning])
     return [name for (name,) in rows]
 
@@ -203,4 +205,4 @@ def rename(found: Any, old: str, new: str) -> None:
     found.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(old), sql.Identifier(new)))
 
 
-COPIES = PostgresqlCopies()
+COPIES = _PostgresqlCopies()

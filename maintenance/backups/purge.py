@@ -51,7 +51,7 @@ MARK = (
 AT_ONCE_BYTES = 256 * 1024**2
 WAIT_S = 10.0  # for another backup in progress
 REASON = "purged from the store"
-JOB_REWRITES = "the worker rewrites them within ten minutes, 'loci backup --purge' at once"
+_JOB_REWRITES = "the worker rewrites them within ten minutes, 'loci backup --purge' at once"
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class ManagedBackups:
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """How many backups list one of the memories: their lists are read, not their databases."""
-        holding = sum(1 for path in backup_paths() if lists_any(path, frozenset(doomed.ids)))
-        return (f"{holding} managed backups still hold it: {JOB_REWRITES}",) if holding else ()
+        holding = sum(1 for path in backup_paths() if _lists_any(path, frozenset(doomed.ids)))
+        return (f"{holding} managed backups still hold it: {_JOB_REWRITES}",) if holding else ()
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Rewrite the backups that hold one of the memories or texts, or leave it to the job."""
@@ -90,12 +90,12 @@ class ManagedBackups:
         try:
             unpacked = (backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
             if sum(unpacked) > AT_ONCE_BYTES:
-                return leave_to_job(doomed)
+                return _leave_to_job(doomed)
             with backup_lock(wait_s=WAIT_S):
-                done = rewrite_backups(job_actor(JOB), frozenset(doomed.ids), doomed.texts)
+                done = _rewrite_backups(job_actor(JOB), frozenset(doomed.ids), doomed.texts)
         except (LociError, DatabaseError, OSError) as error:
             log.warning("backups could not be purged: %s", error)
-            return ClearedCopies(remains=(f"managed backups may still hold it ({error}); {JOB_REWRITES}",))
+            return ClearedCopies(remains=(f"managed backups may still hold it ({error}); {_JOB_REWRITES}",))
         line = gettext("{count} managed backups: {rewritten} held it and were rewritten")
         checked = (line.format(count=done.checked, rewritten=len(done.rewritten)),)
         if done.unreadable:
@@ -108,7 +108,7 @@ class ManagedBackups:
                     ),
                 ),
             )
-        clear_marks([note] if note else [])
+        _clear_marks([note] if note else [])
         return ClearedCopies(checked)
 
 
@@ -123,10 +123,10 @@ def purge_backups(actor: Actor) -> BackupsPurged:
     """
     require_admin(actor)
     copies().check()
-    marks = owed_marks()
+    marks = _owed_marks()
     with backup_lock():
-        done = rewrite_backups(actor, purged_ids(), ())
-    clear_marks(marks)
+        done = _rewrite_backups(actor, purged_ids(), ())
+    _clear_marks(marks)
     if done.rewritten:
         payload = {"action": "purge", "rewritten": list(done.rewritten)}
         audit.append(actor, Operation.BACKUP, subject="backups", payload=payload)
@@ -135,7 +135,7 @@ def purge_backups(actor: Actor) -> BackupsPurged:
 
 def is_purge_owed() -> bool:
     """True if a purge has not reached the backups yet; looks for one of the marks."""
-    return bool(owed_marks())
+    return bool(_owed_marks())
 
 
 def purged_ids() -> frozenset[UUID]:
@@ -145,13 +145,13 @@ def purged_ids() -> frozenset[UUID]:
     return frozenset(id_ for id_ in (*logged, *marked) if id_ is not None)
 
 
-def rewrite_backups(actor: Actor, ids: frozenset[UUID], texts: tuple[str, ...]) -> BackupsPurged:
+def _rewrite_backups(actor: Actor, ids: frozenset[UUID], texts: tuple[str, ...]) -> BackupsPurged:
     """Purge the memories and texts from every managed backup; the caller holds the backup lock."""
     rewritten, unreadable = [], []
     paths = backup_paths()
     for path in paths:
         try:
-            if rewrite_backup(actor, path, ids, texts):
+            if _rewrite_backup(actor, path, ids, texts):
                 rewritten.append(path.name)
         except InvalidInput as error:
             log.warning("the backup %s could not be purged: %s", path.name, error)
@@ -159,7 +159,7 @@ def rewrite_backups(actor: Actor, ids: frozenset[UUID], texts: tuple[str, ...]) 
     return BackupsPurged(len(paths), tuple(rewritten), tuple(unreadable))
 
 
-def rewrite_backup(actor: Actor, path: Path, ids: frozenset[UUID], texts: tuple[str, ...]) -> bool:
+def _rewrite_backup(actor: Actor, path: Path, ids: frozenset[UUID], texts: tuple[str, ...]) -> bool:
     """Purge one backup; True if it held one of the memories or texts and was rewritten."""
     manifest = read_manifest(path)
     held = ids & read_ids(path)
@@ -188,7 +188,7 @@ def rewrite_backup(actor: Actor, path: Path, ids: frozenset[UUID], texts: tuple[
     return True
 
 
-def lists_any(path: Path, ids: frozenset[UUID]) -> bool:
+def _lists_any(path: Path, ids: frozenset[UUID]) -> bool:
     """True if a backup lists one of the memories; clear() names those that cannot be read."""
     try:
         return bool(ids & read_ids(path))
@@ -196,19 +196,19 @@ def lists_any(path: Path, ids: frozenset[UUID]) -> bool:
         return False
 
 
-def leave_to_job(doomed: PurgedTexts) -> ClearedCopies:
+def _leave_to_job(doomed: PurgedTexts) -> ClearedCopies:
     """What a large folder is certified before the job: find() names the backups that hold one of the memories."""
     if any(frozenset(doomed.ids) & read_ids(path) for path in backup_paths()):
         return ClearedCopies()
     return ClearedCopies((f"{len(backup_paths())} managed backups: none has it among its memories",))
 
 
-def owed_marks() -> list[str]:
+def _owed_marks() -> list[str]:
     """The names of the marks of all purges that have not reached the backups yet."""
     return [path.name for path in backups_folder().glob(f"{MARK}*") if path.suffix != ".part"]
 
 
-def clear_marks(marks: Iterable[str]) -> None:
+def _clear_marks(marks: Iterable[str]) -> None:
     """Delete these marks; those that other purges have set stay."""
     for mark in marks:
         (backups_folder() / mark).unlink(missing_ok=True)

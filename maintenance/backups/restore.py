@@ -55,7 +55,7 @@ from storage.faults import causes_of, find_storage_fault
 from storage.home import GUARD_KEY
 from storage.progress import Progress, ignore_progress
 
-GUARD_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
+_GUARD_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
 
@@ -113,14 +113,14 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
         NotPermitted: the actor does not administer all groups.
         InvalidInput: the file is not a Loci backup, is damaged, or comes from a later version.
     """
-    manifest = check_archive(actor, archive)
+    manifest = _check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
-        with explain_database_errors(archive), copies().use(folder / copies().part):
+        with _explain_database_errors(archive), copies().use(folder / copies().part):
             check_database(archive, manifest)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
-    present = present_state()
+    present = _present_state()
     purged, now, lost, seen = frozenset[UUID](), dict[str, int](), Counter[str](), 0
     if present == "readable":
         purged, now = purged_ids(), memories_by_group()
@@ -142,7 +142,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
         purged_again=len(ids & purged),
         migrations=migrations,
         present=present,
-        in_use=store_users(),
+        in_use=_store_users(),
     )
 
 
@@ -159,30 +159,30 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress = ignore_p
         InvalidInput: the file is not a Loci backup, is damaged, or comes from a later version; nothing was changed.
         Conflict: another process has the store open; nothing was changed.
     """
-    manifest = check_archive(actor, archive)
+    manifest = _check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
         progress("checking", 0, 4)
         unpack(archive, folder)
         copy = folder / copies().part
-        with explain_database_errors(archive), copies().use(copy):
+        with _explain_database_errors(archive), copies().use(copy):
             check_database(archive, manifest)
             migrated = migrate_copy()
             if memories_by_group() != manifest.groups:
-                raise not_as_described(archive, "other memories")
+                raise _not_as_described(archive, "other memories")
         with ExitStack() as stack:
             try:
                 stack.enter_context(copies().exclusive_access())
             except DatabaseError as error:
                 raise Conflict(f"Nothing was restored: {error}.", hint=STOP_OTHERS) from error
-            done = exchange_store(actor, RestoreResult(archive, manifest, tuple(migrated)), copy, progress)
+            done = _exchange_store(actor, RestoreResult(archive, manifest, tuple(migrated)), copy, progress)
         rotate(BEFORE_RESTORE, keep=settings.LOCI.maintenance.backups_kept)
     progress("done", 4, 4)
     return done
 
 
-def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progress) -> RestoreResult:
+def _exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progress) -> RestoreResult:
     """Keep the present store, carry withdrawals over, swap; the caller has exclusive access."""
-    present, archive, warning = present_state(), done.path, ""
+    present, archive, warning = _present_state(), done.path, ""
     before: Path | None = None
     withdrawals, replaced = Withdrawals(), dict[str, list[int | str]]()
     report("keeping the present store", 1, 4)
@@ -197,7 +197,7 @@ def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progre
             " returned"
         )
     report("carrying over what was withdrawn since", 2, 4)
-    with explain_database_errors(archive), copies().use(copy):
+    with _explain_database_errors(archive), copies().use(copy):
         carried = carry_over(actor, withdrawals)
         audit.append(
             actor,
@@ -218,7 +218,7 @@ def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progre
             )
     keys = {path.name: path.read_bytes() for path in key_files(copy.parent)}
     guard = keys.pop(GUARD_KEY, None)
-    if guard is not None and not GUARD_KEY_TEXT.fullmatch(guard):
+    if guard is not None and not _GUARD_KEY_TEXT.fullmatch(guard):
         raise unusable(f"{GUARD_KEY} in {archive.name} is not a key of 64 hexadecimal digits.")
     report("swapping", 3, 4)
     add_keys(keys)
@@ -229,7 +229,7 @@ def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progre
     return replace(done, before=before, carried=carried, warning=warning)
 
 
-def check_archive(actor: Actor, archive: Path) -> BackupManifest:
+def _check_archive(actor: Actor, archive: Path) -> BackupManifest:
     """The manifest of a backup that the actor may restore here."""
     require_admin(actor)
     copies().check()
@@ -245,20 +245,20 @@ def check_database(archive: Path, manifest: BackupManifest) -> None:
     if faults := copies().faults(is_quick=False):
         raise unusable(f"The database in {archive.name} is damaged: {'; '.join(faults)}.")
     if applied_migrations() != manifest.migrations:
-        raise not_as_described(archive, "other migrations")
+        raise _not_as_described(archive, "other migrations")
     if foreign := copies().foreign_code():
         raise unusable(
             f"The database in {archive.name} has triggers or views that are not Loci's: {', '.join(foreign[:3])}."
         )
 
 
-def not_as_described(archive: Path, what: str) -> InvalidInput:
+def _not_as_described(archive: Path, what: str) -> InvalidInput:
     """The error of a database that is not the one its manifest describes."""
     return unusable(f"The database in {archive.name} has {what} than its manifest says.")
 
 
 @contextmanager
-def explain_database_errors(archive: Path) -> Iterator[None]:
+def _explain_database_errors(archive: Path) -> Iterator[None]:
     """Turn every error about the database of this backup into InvalidInput; the disk's own faults pass."""
     try:
         yield
@@ -268,7 +268,7 @@ def explain_database_errors(archive: Path) -> Iterator[None]:
         raise unusable(f"The database in {archive.name} cannot be used: {error}.") from error
 
 
-def present_state() -> str:
+def _present_state() -> str:
     """State of the present store: "none", "readable" or "damaged".
 
     Raises Conflict if it lacks migrations: its withdrawals could not be read.
@@ -294,7 +294,7 @@ def present_state() -> str:
     return "readable"
 
 
-def store_users() -> str:
+def _store_users() -> str:
     """Which processes have the store open, and how to stop them; empty if none has."""
     if not copies().is_there():
         return ""

@@ -28,8 +28,8 @@ MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
 MAX_SENTENCES: Final = 8  # the longest ones; each is searched for in every byte
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 FOLDERS: Final = ("logs", "queue", "hooks")  # hooks: what agents' programs could not send yet
-MISSING, UNREADABLE = 3, 4  # exit statuses of READ_FILE; it ends otherwise if its reader has seen enough
-READ_FILE: Final = f"""
+MISSING, UNREADABLE = 3, 4  # exit statuses of _READ_FILE; it ends otherwise if its reader has seen enough
+_READ_FILE: Final = f"""
 import shutil, sys
 try:
     file = open(sys.argv[1], "rb")
@@ -42,7 +42,7 @@ shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
 
 
 @dataclass(frozen=True)
-class ScannedFile:
+class _ScannedFile:
     """A file under LOCI_HOME: its name, its size (of a backup: of the database in it), and how to open it.
 
     `is_store`: a database or its log, whose pages are encrypted if the store is.
@@ -73,7 +73,7 @@ class ScannedFiles:
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Name the files that hold a sentence; nothing is changed in them."""
-        files, needles = list(scanned_files()), needles_of(doomed.texts)
+        files, needles = list(_scanned_files()), needles_of(doomed.texts)
         # What a database server has in its files is not here to be read.
         places = (
             gettext("database, logs, queue and backups")
@@ -96,7 +96,7 @@ class ScannedFiles:
         return ClearedCopies((checked,), tuple(lines), scan="done")
 
 
-def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
+def scan(file: _ScannedFile, needles: Sequence[bytes]) -> str:
     """Why nothing is certified about a file; empty if it holds none of the byte strings."""
     try:
         with file.open() as stream:
@@ -112,21 +112,21 @@ def scan(file: ScannedFile, needles: Sequence[bytes]) -> str:
         return f"{file.name} could not be scanned ({type(error).__name__})"
 
 
-def scanned_files() -> Iterator[ScannedFile]:
+def _scanned_files() -> Iterator[_ScannedFile]:
     """The database with its write-ahead log, log files, messages to the worker, and the backups."""
     files = database_files(database_path())[:2] if connection.vendor == "sqlite" else ()
     for path in files:  # the shared memory holds no text
         if path.is_file():
-            yield ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path), is_store=True)
+            yield _ScannedFile(path.name, path.stat().st_size, partial(open_in_child, path), is_store=True)
     home = Path(settings.LOCI.home)
     for folder in FOLDERS:
         for path in sorted((home / folder).rglob("*")):
             if path.is_file():
-                yield ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(open_file, path))
-    yield from backup_files()
+                yield _ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(open_file, path))
+    yield from _backup_files()
 
 
-def backup_files() -> Iterator[ScannedFile]:
+def _backup_files() -> Iterator[_ScannedFile]:
     """Everything in the folder of backups, also what Loci did not name itself: the databases in archives, other files whole."""
     folder = backups_folder()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -135,9 +135,11 @@ def backup_files() -> Iterator[ScannedFile]:
             with ZipFile(path) as archive:
                 [store] = STORES.intersection(archive.namelist())
                 size = archive.getinfo(store).file_size
-                found = ScannedFile(name, size, partial(open_store, path, store), is_store=store == DATABASE)
+                found = _ScannedFile(
+                    name, size, partial(_open_store, path, store), is_store=store == DATABASE
+                )
         except (BadZipFile, KeyError, ValueError):
-            found = ScannedFile(name, path.stat().st_size, partial(open_file, path))
+            found = _ScannedFile(name, path.stat().st_size, partial(open_file, path))
         except OSError:
             continue  # removed meanwhile, or one that what clears the backups names
         yield found
@@ -155,7 +157,7 @@ def open_in_child(path: Path) -> Iterator[IO[bytes]]:
     A process that closes a file loses all its locks on it (POSIX), those of its SQLite connections too: another process
     would then take the database for unused, and remove its write-ahead log.
     """
-    command = [sys.executable, "-I", "-S", "-c", READ_FILE, str(path)]
+    command = [sys.executable, "-I", "-S", "-c", _READ_FILE, str(path)]
     with subprocess.Popen(  # noqa: S603 - our own interpreter and program
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
@@ -166,7 +168,7 @@ def open_in_child(path: Path) -> Iterator[IO[bytes]]:
         raise OSError(f"{path.name} cannot be read")
 
 
-def open_store(path: Path, store: str) -> IO[bytes]:
+def _open_store(path: Path, store: str) -> IO[bytes]:
     """The store's part of a backup, as a stream."""
     return ZipFile(path).open(store)
 

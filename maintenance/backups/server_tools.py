@@ -16,10 +16,10 @@ from psycopg import sql
 from access.errors import Unavailable
 
 # Only the owner of an extension may comment on it, and a dump repeats its comment; Loci's tables have none.
-NO_COMMENTS: Final = "--no-comments"
+_NO_COMMENTS: Final = "--no-comments"
 # Parameters of Django's connection that libpq does not know.
-DJANGO_OWN: Final = frozenset({"prepare_threshold", "cursor_factory", "context", "server_side_binding"})
-SERVER_DATABASE: Final = "postgres"  # which every server has, to rename others from
+_DJANGO_OWN: Final = frozenset({"prepare_threshold", "cursor_factory", "context", "server_side_binding"})
+_SERVER_DATABASE: Final = "postgres"  # which every server has, to rename others from
 _VERSION = re.compile(r"(\d+)(?:\.\d+)*")
 
 
@@ -61,7 +61,7 @@ def _run_tool(program: str, database: str, *options: str) -> None:
     environment = os.environ | ({"PGPASSWORD": str(password)} if password else {})
     path = shutil.which(program) or program
     address = psycopg.conninfo.make_conninfo("", **params)
-    command = [path, f"--dbname={address}", "--no-owner", "--no-privileges", NO_COMMENTS, *options]
+    command = [path, f"--dbname={address}", "--no-owner", "--no-privileges", _NO_COMMENTS, *options]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
@@ -71,13 +71,13 @@ def _run_tool(program: str, database: str, *options: str) -> None:
 def libpq_params(database: str) -> dict[str, Any]:
     """The store's connection parameters, for another database of its server."""
     params: dict[str, Any] = connection.get_connection_params()
-    return {name: value for name, value in params.items() if name not in DJANGO_OWN} | {"dbname": database}
+    return {name: value for name, value in params.items() if name not in _DJANGO_OWN} | {"dbname": database}
 
 
 @contextmanager
 def server() -> Iterator[psycopg.Connection[Any]]:
     """A connection to the server, outside of any store and transaction."""
-    with psycopg.connect("", **libpq_params(SERVER_DATABASE), autocommit=True) as found:
+    with psycopg.connect("", **libpq_params(_SERVER_DATABASE), autocommit=True) as found:
         yield found
 
 
@@ -97,7 +97,7 @@ def create_database(name: str) -> None:
                 "The role of DATABASE_URL may not create databases, and a backup is verified in one.",
                 hint="Run as the server's administrator: ALTER ROLE name CREATEDB.",
             ) from error
-        if can_have_vectors(name):
+        if _can_have_vectors(name):
             return
         drop_databases([name])
     raise Unavailable(
@@ -106,7 +106,7 @@ def create_database(name: str) -> None:
     )
 
 
-def can_have_vectors(database: str) -> bool:
+def _can_have_vectors(database: str) -> bool:
     """True if the database has the extension `vector`, or the role may make it there; nothing is made."""
     try:
         with psycopg.connect("", **libpq_params(database)) as found:

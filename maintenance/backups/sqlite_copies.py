@@ -22,7 +22,7 @@ from storage.sqlite.dialect import database_files
 from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, sync, wiping
 
 
-class SqliteCopies:
+class _SqliteCopies:
     """StoreCopies on SQLite."""
 
     part = DATABASE
@@ -44,7 +44,7 @@ class SqliteCopies:
 
         Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
         """
-        match_encryption(path)
+        _match_encryption(path)
         with connected_to(str(path), transaction_mode="IMMEDIATE") as copy:
             copy.is_private_copy = True
             yield
@@ -120,7 +120,7 @@ class SqliteCopies:
         sync_folder(database.parent)
 
 
-def match_encryption(path: Path) -> None:
+def _match_encryption(path: Path) -> None:
     """Encrypt a plain copy, such as one from an older backup, if the store is encrypted."""
     key = database_key()
     if key is None or not path.exists() or not is_plain(path):
@@ -139,4 +139,4 @@ def database_path() -> Path:
     return Path(str(connection.settings_dict["NAME"]))
 
 
-COPIES = SqliteCopies()
+COPIES = _SqliteCopies()

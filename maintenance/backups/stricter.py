@@ -24,7 +24,7 @@ from guard.policy import DEFAULTS, STRICTNESS, WORD, kind_of, read_pairs
 from memories.lifecycle.regroup.narrow import narrow_group
 
 Key = tuple[Any, ...]
-Strictest = Callable[[Any, Any], Any]  # the present value and the backup's → the value to restore
+_Strictest = Callable[[Any, Any], Any]  # the present value and the backup's → the value to restore
 Change = tuple[str, str]  # the subject of a row of the log, and a field or an action that it names
 PERSON: Final = ("pk", "date_joined")  # the same account, also under another name
 WHY: Final = "stricter since the backup was made"
@@ -45,17 +45,17 @@ def present(now: Any, _then: Any) -> Any:
     return now
 
 
-def last_of(order: Sequence[str]) -> Strictest:
+def _last_of(order: Sequence[str]) -> _Strictest:
     """The later of the two in an order whose last is the strictest."""
     return lambda now, then: max(now, then, key=order.index)
 
 
-def least_limit(now: int, then: int) -> int:
+def _least_limit(now: int, then: int) -> int:
     """The smaller limit; 0 means none."""
     return min(now, then) or max(now, then)
 
 
-def narrowest_scope(now: str, then: str) -> str:
+def _narrowest_scope(now: str, then: str) -> str:
     """The rule that keeps memories in the group; what another one means depends on the instance's."""
     return now if now == ScopeRule.GROUP else then
 
@@ -90,11 +90,11 @@ def _treatment(rules: Mapping[str, GuardTreatment], name: str) -> GuardTreatment
     return rules.get(name) or rules.get(family) or DEFAULTS.get(name) or DEFAULTS[family]
 
 
-class StrictField(NamedTuple):
+class _StrictField(NamedTuple):
     """A field, its stricter direction, the words for one and for many, and what else the log calls a change of it."""
 
     name: str
-    strictest: Strictest
+    strictest: _Strictest
     one: str
     many: str
     logged: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class StrictField(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StrictTable:
+class _StrictTable:
     """A model with rows that may become stricter.
 
     `key` names the same row in both stores, `subject` the row in a Change, `label` the row in the log. A row that the present
@@ -114,7 +114,7 @@ class StrictTable:
     subject: str = ""
     operation: str = ""
     label: str = ""
-    fields: tuple[StrictField, ...] = ()
+    fields: tuple[_StrictField, ...] = ()
     gone: tuple[str, ...] | None = ()
     gone_words: tuple[str, str] = ("", "")
     owner: str = ""  # its person: rows of people whom the present store does not know stay as they are
@@ -140,46 +140,46 @@ def _follow(row: Any, lookup: str) -> Any:
 
 # fmt: off
 TABLES: Final = (
-    StrictTable("auth.User", PERSON, "user:{0.pk}", Operation.PERSON, "user:{0.username}", (
-        StrictField("is_active", both, "person stays deactivated", "people stay deactivated"),
-        StrictField("is_superuser", both, "person stays without the superuser right", "people stay without the superuser right"),
-        StrictField("is_staff", both, "person stays out of the admin", "people stay out of the admin"),
-        StrictField("password", present, "password stays the newer one", "passwords stay the newer ones", ("password", "link")),
+    _StrictTable("auth.User", PERSON, "user:{0.pk}", Operation.PERSON, "user:{0.username}", (
+        _StrictField("is_active", both, "person stays deactivated", "people stay deactivated"),
+        _StrictField("is_superuser", both, "person stays without the superuser right", "people stay without the superuser right"),
+        _StrictField("is_staff", both, "person stays out of the admin", "people stay out of the admin"),
+        _StrictField("password", present, "password stays the newer one", "passwords stay the newer ones", ("password", "link")),
     )),
-    StrictTable("access.Group", ("id",), "group:{0.id}", Operation.GROUP, "group:{0.slug}", (
-        StrictField("private", either, "group stays private", "groups stay private"),
-        StrictField("archived", either, "group stays archived", "groups stay archived"),
-        StrictField("policy", last_of(CandidatePolicy.values), "group keeps its policy", "groups keep their policies"),
-        StrictField("policy_confidence", max, "group keeps its limit of confidence", "groups keep their limits of confidence"),
-        StrictField("max_memories", least_limit, "group keeps its limit of memories", "groups keep their limits of memories"),
-        StrictField("max_bytes", least_limit, "group keeps its limit of bytes", "groups keep their limits of bytes"),
-        StrictField("guard", strictest_guard, "group keeps its guard rules", "groups keep their guard rules"),
-        StrictField("default_scope", narrowest_scope, "group keeps its default scope", "groups keep their default scopes"),
-        StrictField("captures", last_of([CaptureRule.LIVE, CaptureRule.REVIEW]), "group keeps its rule for captures", "groups keep their rules for captures"),
+    _StrictTable("access.Group", ("id",), "group:{0.id}", Operation.GROUP, "group:{0.slug}", (
+        _StrictField("private", either, "group stays private", "groups stay private"),
+        _StrictField("archived", either, "group stays archived", "groups stay archived"),
+        _StrictField("policy", _last_of(CandidatePolicy.values), "group keeps its policy", "groups keep their policies"),
+        _StrictField("policy_confidence", max, "group keeps its limit of confidence", "groups keep their limits of confidence"),
+        _StrictField("max_memories", _least_limit, "group keeps its limit of memories", "groups keep their limits of memories"),
+        _StrictField("max_bytes", _least_limit, "group keeps its limit of bytes", "groups keep their limits of bytes"),
+        _StrictField("guard", strictest_guard, "group keeps its guard rules", "groups keep their guard rules"),
+        _StrictField("default_scope", _narrowest_scope, "group keeps its default scope", "groups keep their default scopes"),
+        _StrictField("captures", _last_of([CaptureRule.LIVE, CaptureRule.REVIEW]), "group keeps its rule for captures", "groups keep their rules for captures"),
     )),
-    StrictTable(
+    _StrictTable(
         "access.Membership", ("group__id", "user__pk", "user__date_joined"), "member:{0.group.id}:{0.user.pk}",
         Operation.MEMBER, "group:{0.group.slug}",
-        (StrictField("role", last_of(Role.values[::-1]), "member keeps the lower role", "members keep the lower role", ("set",)),),
+        (_StrictField("role", _last_of(Role.values[::-1]), "member keeps the lower role", "members keep the lower role", ("set",)),),
         gone=("remove",), gone_words=("membership stays ended", "memberships stay ended"), owner="user",
     ),
-    StrictTable("access.ApiToken", ("id",), "token:{0.id}", Operation.TOKEN, "token:{0.id}", (
-        StrictField("revoked_at", either, "token stays revoked", "tokens stay revoked", is_undoable=False),
-        StrictField("suspended_at", either, "token stays suspended", "tokens stay suspended", ("suspend",)),
+    _StrictTable("access.ApiToken", ("id",), "token:{0.id}", Operation.TOKEN, "token:{0.id}", (
+        _StrictField("revoked_at", either, "token stays revoked", "tokens stay revoked", is_undoable=False),
+        _StrictField("suspended_at", either, "token stays suspended", "tokens stay suspended", ("suspend",)),
     )),
-    StrictTable(
+    _StrictTable(
         "notifications.Webhook", ("id",), "webhook:{0.name}", Operation.NOTIFY, "webhook:{0.name}",
-        (StrictField("is_on", both, "webhook stays off", "webhooks stay off", ("off",)),),
+        (_StrictField("is_on", both, "webhook stays off", "webhooks stay off", ("off",)),),
         gone=("delete",), gone_words=("webhook stays deleted", "webhooks stay deleted"),
     ),
     # What was used, ended or exchanged for another one has no row in the log.
-    StrictTable("sessions.Session", ("session_key",), gone=None, gone_words=("session stays ended", "sessions stay ended")),
-    StrictTable("access.Pairing", ("id",), gone=None, gone_words=("pairing code stays ended", "pairing codes stay ended"), owner="user"),
-    StrictTable("oauth2_provider.Grant", ("pk", "code"), gone=None, gone_words=("OAuth code stays used", "OAuth codes stay used"), owner="user"),
-    StrictTable("oauth2_provider.AccessToken", ("pk", "token_checksum"), gone=None, gone_words=("OAuth access token stays ended", "OAuth access tokens stay ended"), owner="user"),
-    StrictTable(
+    _StrictTable("sessions.Session", ("session_key",), gone=None, gone_words=("session stays ended", "sessions stay ended")),
+    _StrictTable("access.Pairing", ("id",), gone=None, gone_words=("pairing code stays ended", "pairing codes stay ended"), owner="user"),
+    _StrictTable("oauth2_provider.Grant", ("pk", "code"), gone=None, gone_words=("OAuth code stays used", "OAuth codes stay used"), owner="user"),
+    _StrictTable("oauth2_provider.AccessToken", ("pk", "token_checksum"), gone=None, gone_words=("OAuth access token stays ended", "OAuth access tokens stay ended"), owner="user"),
+    _StrictTable(
         "oauth2_provider.RefreshToken", ("pk", "token_checksum"),
-        fields=(StrictField("revoked", either, "OAuth refresh token stays revoked", "OAuth refresh tokens stay revoked", is_undoable=False),),
+        fields=(_StrictField("revoked", either, "OAuth refresh token stays revoked", "OAuth refresh tokens stay revoked", is_undoable=False),),
         gone=None, gone_words=("OAuth refresh token stays ended", "OAuth refresh tokens stay ended"), owner="user",
     ),
 )
@@ -200,7 +200,7 @@ class PresentRights:
     dropped: Mapping[str, int]  # the last row of each chain that retention dropped
 
 
-class Since(NamedTuple):
+class _Since(NamedTuple):
     """The changes that only the present store's log has; of a log that was cut off, anything may have changed."""
 
     changes: frozenset[Change]
@@ -221,10 +221,10 @@ def read_rights() -> PresentRights:
         for table in TABLES
     }
     dropped = {chain: dropped_through(chain) for origin, chain in chain_names() if origin == audit.OWN}
-    return PresentRights(rows, dict(read_log()), dropped)
+    return PresentRights(rows, dict(_read_log()), dropped)
 
 
-def read_log() -> Iterator[tuple[str, frozenset[Change]]]:
+def _read_log() -> Iterator[tuple[str, frozenset[Change]]]:
     """What each row of the log about rights names, by its hash. People are named by their key, whatever their name was."""
     keys = dict(User.objects.values_list("username", "pk"))
     entries = AuditEntry.objects.filter(origin=audit.OWN, operation__in=OPERATIONS)
@@ -247,7 +247,7 @@ def keep_stricter(actor: Actor, now: PresentRights) -> tuple[dict[str, int], lis
 
     Returns the number of rows for each name of WORDS, and warnings.
     """
-    since = changes_since(now)
+    since = _changes_since(now)
     kept, warnings = Counter[str](), list[str]()
     for table in TABLES:
         for row in list(table.rows()):
@@ -255,7 +255,7 @@ def keep_stricter(actor: Actor, now: PresentRights) -> tuple[dict[str, int], lis
             if values is None:
                 if is_gone(table, row, now, since):
                     kept[f"{table.model}.gone"] += 1
-                    log_kept(actor, table, row, {"action": (table.gone or ("end",))[0]})
+                    _log_kept(actor, table, row, {"action": (table.gone or ("end",))[0]})
                     row.delete()
                 continue
             changes = {
@@ -266,25 +266,25 @@ def keep_stricter(actor: Actor, now: PresentRights) -> tuple[dict[str, int], lis
                 and (not each.is_undoable or since.has(subject, each.name, *each.logged))
             }
             if "private" in changes:
-                warnings += narrow_copy(actor, row.slug)
+                warnings += _narrow_copy(actor, row.slug)
             if changes:
                 kept.update(f"{table.model}.{name}" for name in changes)
                 table.rows().filter(pk=row.pk).update(**{name: value for name, (_, value) in changes.items()})
-                log_kept(actor, table, row, {"action": "update", "changes": changes})
+                _log_kept(actor, table, row, {"action": "update", "changes": changes})
     if kept and not User.objects.filter(is_superuser=True, is_active=True).exists():
         warnings.append("no active superuser is left: 'loci person change NAME --superuser yes' makes one")
     return dict(kept), warnings
 
 
-def changes_since(now: PresentRights) -> Since:
+def _changes_since(now: PresentRights) -> _Since:
     """What the present store's log names and the opened backup's does not."""
     known = set(AuditEntry.objects.filter(operation__in=OPERATIONS).values_list("hash", flat=True))
     changes = [change for hash_, found in now.log.items() if hash_ not in known for change in found]
     ends = dict(AuditHead.objects.filter(origin=audit.OWN).values_list("chain", "seq"))
-    return Since(frozenset(changes), any(seq > ends.get(chain, 0) for chain, seq in now.dropped.items()))
+    return _Since(frozenset(changes), any(seq > ends.get(chain, 0) for chain, seq in now.dropped.items()))
 
 
-def is_gone(table: StrictTable, row: Model, now: PresentRights, since: Since) -> bool:
+def is_gone(table: _StrictTable, row: Model, now: PresentRights, since: _Since) -> bool:
     """True if the present store no longer has a row of the backup because it ended since."""
     if table.owner:
         person = _follow(row, table.owner)
@@ -293,13 +293,13 @@ def is_gone(table: StrictTable, row: Model, now: PresentRights, since: Since) ->
     return table.gone is None or since.has(table.subject.format(row), *table.gone)
 
 
-def narrow_copy(actor: Actor, slug: str) -> list[str]:
+def _narrow_copy(actor: Actor, slug: str) -> list[str]:
     """Make the global memories of a group of the backup its own, as a private group's are; what stays global, and why."""
     staying = narrow_group(actor, slug).staying
     return [f"{each.id} of the private group '{slug}' stays global: {each.why}" for each in staying]
 
 
-def log_kept(actor: Actor, table: StrictTable, row: Model, payload: dict[str, Any]) -> None:
+def _log_kept(actor: Actor, table: _StrictTable, row: Model, payload: dict[str, Any]) -> None:
     """Log what was kept of a row, so that a later restore knows of it too; never a password's hash."""
     if not table.operation:
         return

@@ -35,7 +35,7 @@ from storage.changes import changing
 from storage.progress import Progress, ignore_progress
 
 SHARE_FLOOR = 1  # memories that one run may retire in any group, even if its share is less
-CYCLE: tuple[Step, ...] = (
+_CYCLE: tuple[Step, ...] = (
     Decay(),
     Compact(),
     Promote(),
@@ -44,8 +44,8 @@ CYCLE: tuple[Step, ...] = (
     FindPairs(),
     SummariseConversations(),
 )
-CLEANUP: tuple[Step, ...] = (Cleanup(),)
-KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
+_CLEANUP: tuple[Step, ...] = (Cleanup(),)
+KINDS: dict[str, tuple[Step, ...]] = {"cycle": _CYCLE, "cleanup": _CLEANUP}
 MAX_ERROR_CHARS = 2000
 # After a batch the run sleeps as long as it held the write lock, so that writers get half of the time. SQLite does not
 # queue writers: they retry now and then, and a run without pauses would starve them.
@@ -67,7 +67,7 @@ class RunPlan:
     report: Progress = ignore_progress  # the group and step, groups done and in all
 
 
-class CapReached(Exception):
+class _CapReached(Exception):
     """The batch would retire more memories than the run may."""
 
 
@@ -88,22 +88,22 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
     unfinished = Run.objects.filter(
         kind=plan.kind, group=plan.group, status=RunStatus.RUNNING, dry_run=False
     ).first()
-    run = unfinished or create_run(actor, plan)
+    run = unfinished or _create_run(actor, plan)
     # What a run that was interrupted for days retires is retired today: history and retention go by these times.
     run.now = max(run.now or timezone.now(), plan.now or timezone.now())
     run.save(update_fields=["now"])
     if plan.max_share is not None:
         run.cursor["max_share"] = plan.max_share  # also applies when the run is resumed
         run.save(update_fields=["cursor"])
-    worker = CycleWorker(replace(actor, run=run.id), run, plan, time.monotonic())
+    worker = _CycleWorker(replace(actor, run=run.id), run, plan, time.monotonic())
     try:
         is_done = worker.work()
     except Exception as error:
         message = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
-        finish_run(worker.actor, run, RunStatus.FAILED, error=message)
+        _finish_run(worker.actor, run, RunStatus.FAILED, error=message)
         raise
     if is_done:
-        finish_run(worker.actor, run, RunStatus.STOPPED if run.error else RunStatus.DONE, error=run.error)
+        _finish_run(worker.actor, run, RunStatus.STOPPED if run.error else RunStatus.DONE, error=run.error)
     return run
 
 
@@ -121,9 +121,9 @@ def check_plan(actor: Actor, plan: RunPlan) -> None:
         )
 
 
-def create_run(actor: Actor, plan: RunPlan) -> Run:
+def _create_run(actor: Actor, plan: RunPlan) -> Run:
     """A new run, with the marks that each step left in the last run that still holds."""
-    earlier = find_marked_run(plan.kind)
+    earlier = _find_marked_run(plan.kind)
     marks = earlier.cursor.get("marks", {}) if earlier else {}
     return Run.objects.create(
         kind=plan.kind,
@@ -135,7 +135,7 @@ def create_run(actor: Actor, plan: RunPlan) -> Run:
     )
 
 
-def find_marked_run(kind: str) -> Run | None:
+def _find_marked_run(kind: str) -> Run | None:
     """The newest finished run of this kind whose marks a new run may inherit; None if there is none.
 
     The marks of a run that came before an undo of an earlier run pass over what that undo brought back.
@@ -145,7 +145,7 @@ def find_marked_run(kind: str) -> Run | None:
     return finished.filter(~Exists(undone_since)).first()
 
 
-def finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
+def _finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
     """Set a run's final status and log it; of its cursor only the marks remain."""
     with transaction.atomic():
         run.status, run.error, run.finished_at = status, error, timezone.now()
@@ -168,7 +168,7 @@ def compute_cap(share: float, live: int) -> int:
 
 
 @dataclass
-class CycleWorker:
+class _CycleWorker:
     """Walks the groups and steps of one run, and saves its position with each batch."""
 
     actor: Actor
@@ -184,7 +184,7 @@ class CycleWorker:
             try:
                 if not self._work_on_group(group, number, len(groups)):
                     return False
-            except CapReached as reached:
+            except _CapReached as reached:
                 self._skip_group(str(reached))
         return True
 
@@ -257,7 +257,7 @@ class CycleWorker:
         self.run.cursor["retired"] += retired
         cap = compute_cap(share, self.run.cursor["live"])
         if retired and share < 1 and self.run.cursor["retired"] > cap:
-            raise CapReached(
+            raise _CapReached(
                 f"It would retire more than {cap} of the {self.run.cursor['live']} memories of '{group.slug}' "
                 f"(maintenance.max_share {share:g}). Check a dry run; allow more with --max-share."
             )

@@ -28,7 +28,7 @@ from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import Scope, State, Trust, Type
 
-LEAST_TURNS: Final = 6
+_LEAST_TURNS: Final = 6
 REST: Final = timedelta(hours=1)  # without a new turn
 MAX_TURNS: Final = 400  # the newest ones of a long conversation
 LINES: Final = 5
@@ -45,7 +45,7 @@ class SummariseConversations:
         """The next conversation without a summary, or with turns newer than it."""
         encoder = available_encoder()
         after = int(cursor or 0)
-        while encoder is not None and (thread := next_due(turn, after)) is not None:
+        while encoder is not None and (thread := _next_due(turn, after)) is not None:
             after = thread.key
             ready = prepare_summary(turn, thread, encoder)
             if ready is not None:
@@ -54,7 +54,7 @@ class SummariseConversations:
 
 
 @dataclass(frozen=True)
-class ConversationSummary:
+class _ConversationSummary:
     """A summary ready to be written, and the turns it quotes."""
 
     thread: Thread
@@ -62,29 +62,29 @@ class ConversationSummary:
     prepared: PreparedDraft
 
 
-def next_due(turn: Turn, after: int) -> Thread | None:
+def _next_due(turn: Turn, after: int) -> Thread | None:
     """The group's next conversation, by key, that has rested and has turns newer than its summary."""
-    turns = live_turns(OuterRef("key"))
+    turns = _live_turns(OuterRef("key"))
     rows = Thread.objects.filter(group=turn.group, key__gt=after, deleted_at=None).exclude(title="")
     rows = rows.filter(~Exists(turns.filter(created_at__gt=turn.now - REST)))
     unseen = Q(summary=None) | Exists(turns.filter(created_at__gt=OuterRef("summary__created_at")))
     counted = rows.filter(unseen).annotate(
         turns=Count("memories", filter=Q(memories__state=State.LIVE, memories__trust__in=COUNTED))
     )
-    return counted.filter(turns__gte=LEAST_TURNS).select_related("summary", "group").order_by("key").first()
+    return counted.filter(turns__gte=_LEAST_TURNS).select_related("summary", "group").order_by("key").first()
 
 
-def live_turns(thread: Any) -> Any:
+def _live_turns(thread: Any) -> Any:
     """The turns of a thread that a summary may quote."""
     return Memory.objects.filter(
         thread=thread, type=Type.EPISODIC, state=State.LIVE, trust__in=COUNTED, position__isnull=False
     )
 
 
-def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> ConversationSummary | None:
+def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _ConversationSummary | None:
     """A summary of the newest turns, embedded before any transaction; None if none is possible."""
     rows = list(
-        live_turns(thread.key).select_related("group", "thread").order_by("-position", "-key")[:MAX_TURNS]
+        _live_turns(thread.key).select_related("group", "thread").order_by("-position", "-key")[:MAX_TURNS]
     )
     turns = rows[::-1]
     made = summarise(thread, turns)
@@ -109,7 +109,7 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> Conversatio
     if find_withdrawn(turn.group, draft.scope, draft.content):
         return None
     [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
-    return ConversationSummary(thread, quoted, PreparedDraft(draft, embedded))
+    return _ConversationSummary(thread, quoted, PreparedDraft(draft, embedded))
 
 
 def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
@@ -122,9 +122,9 @@ def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
     return get_summariser().summarise(events, title=title, sentences=LINES)
 
 
-def write_summary(turn: Turn, ready: ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
+def write_summary(turn: Turn, ready: _ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
     """Write the summary and retire the former one; nothing if a quoted turn changed meanwhile."""
-    fresh = live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
+    fresh = _live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
     if fresh.count() < len(ready.quoted):
         return {}
     model = ready.prepared.embedded.model

@@ -17,12 +17,12 @@ from memories.draft import DECAY_FLOOR
 from memories.models import Memory
 from memories.types import State, Trust, Type
 
-PERIOD = timedelta(days=1)
+_PERIOD = timedelta(days=1)
 EPISODIC, OTHER = 0.95, 0.99  # share of its confidence that a memory keeps in each period
 # How much recalls slow decay: base-level activation grows with the logarithm of the uses (ACT-R; Anderson & Schooler 1991).
-ACCESS_WEIGHT = 0.5
+_ACCESS_WEIGHT = 0.5
 ROWS = 500  # per transaction: about 25 ms of write lock
-DIGITS = 6  # of a confidence; more add nothing and enlarge the changes that runs store
+_DIGITS = 6  # of a confidence; more add nothing and enlarge the changes that runs store
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Decay:
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """The next memories, by key, for which a whole period has passed."""
-        keys = list(decaying_memories(turn, after=cursor or 0).values_list("key", flat=True)[:ROWS])
-        return Batch(cursor=keys[-1], write=partial(decay_memories, turn, keys)) if keys else None
+        keys = list(_decaying_memories(turn, after=cursor or 0).values_list("key", flat=True)[:ROWS])
+        return Batch(cursor=keys[-1], write=partial(_decay_memories, turn, keys)) if keys else None
 
 
-def decaying_memories(turn: Turn, *, after: int) -> Any:
+def _decaying_memories(turn: Turn, *, after: int) -> Any:
     """The memories due for decay, annotated with `since`, the start of their current period; by key.
 
     Memories at the floor are left out: they cannot lose more, and reinforcing restarts their clock.
@@ -53,13 +53,13 @@ def decaying_memories(turn: Turn, *, after: int) -> Any:
         confidence__gt=DECAY_FLOOR,
         key__gt=after,
     ).exclude(trust=Trust.VERIFIED)
-    return rows.annotate(since=since).filter(since__lte=turn.now - PERIOD).order_by("key")
+    return rows.annotate(since=since).filter(since__lte=turn.now - _PERIOD).order_by("key")
 
 
-def decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
+def _decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
     """Decay those of the memories that are still due, inside the batch's transaction; one audit entry for all."""
-    due = decaying_memories(turn, after=keys[0] - 1).filter(key__lte=keys[-1])
-    decayed = [(row, *decay_to_now(row, turn)) for row in due]
+    due = _decaying_memories(turn, after=keys[0] - 1).filter(key__lte=keys[-1])
+    decayed = [(row, *_decay_to_now(row, turn)) for row in due]
     decayed = [(row, left, until) for row, left, until in decayed if left != row.confidence]
     if not decayed:
         return {}
@@ -76,14 +76,14 @@ def decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[
     return {"decayed": len(rows)}
 
 
-def decay_to_now(memory: Any, turn: Turn) -> tuple[float, datetime]:
-    """The remaining confidence and the end of the last whole period; `memory` comes from decaying_memories().
+def _decay_to_now(memory: Any, turn: Turn) -> tuple[float, datetime]:
+    """The remaining confidence and the end of the last whole period; `memory` comes from _decaying_memories().
 
     `confidence · base^(periods / (1 + weight · ln(1 + recalls)))`: in ACT-R the strength of a memory grows with the
     logarithm of its uses (Anderson & Schooler 1991); here each use slows the loss.
     """
-    periods = (turn.now - memory.since) // PERIOD
+    periods = (turn.now - memory.since) // _PERIOD
     base = EPISODIC if memory.type == Type.EPISODIC else OTHER
-    slowed = periods / (1 + ACCESS_WEIGHT * log(1 + memory.access_count))
-    left = max(DECAY_FLOOR, round(memory.confidence * base**slowed, DIGITS))
-    return left, memory.since + periods * PERIOD
+    slowed = periods / (1 + _ACCESS_WEIGHT * log(1 + memory.access_count))
+    left = max(DECAY_FLOOR, round(memory.confidence * base**slowed, _DIGITS))
+    return left, memory.since + periods * _PERIOD

@@ -15,11 +15,11 @@ from memories.models import Memory
 from memories.store.threads import refresh_around
 from memories.types import State, Trust
 
-FORGET_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
+_FORGET_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
 # Per transaction: each retirement touches the row, its pieces in both indexes, and its neighbours.
 ROWS = 50
 
-RetireMemory = Callable[[Memory, Turn, Recorder], bool]
+_RetireMemory = Callable[[Memory, Turn, Recorder], bool]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Expire:
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """The next memories past their end date."""
         ended = Memory.objects.filter(group=turn.group, state=State.LIVE, expires_at__lte=turn.now)
-        return prepare_retirements(ended, expire_memory, turn, cursor, count_name="expired")
+        return _prepare_retirements(ended, _expire_memory, turn, cursor, count_name="expired")
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ class Cleanup:
             group=turn.group,
             state=State.LIVE,
             pinned=False,
-            confidence__lt=FORGET_BELOW,
+            confidence__lt=_FORGET_BELOW,
         ).exclude(trust=Trust.VERIFIED)
         used = Coalesce("last_accessed", "created_at")
         untouched = Q(state_changed_at=None) | Q(state_changed_at__lte=since)
         idle = doubtful.annotate(used=used).filter(untouched, used__lte=since)
-        return prepare_retirements(idle, forget_memory, turn, cursor, count_name="forgotten")
+        return _prepare_retirements(idle, forget_memory, turn, cursor, count_name="forgotten")
 
 
-def prepare_retirements(
-    rows: QuerySet[Memory], retire: RetireMemory, turn: Turn, cursor: Any, *, count_name: str
+def _prepare_retirements(
+    rows: QuerySet[Memory], retire: _RetireMemory, turn: Turn, cursor: Any, *, count_name: str
 ) -> Batch | None:
     """A batch that retires the next of `rows` after the key `cursor`; None when none are left."""
     keys = list(rows.filter(key__gt=cursor or 0).order_by("key").values_list("key", flat=True)[:ROWS])
@@ -75,7 +75,7 @@ def prepare_retirements(
     return Batch(cursor=keys[-1], write=write)
 
 
-def expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
     """Mark a memory as expired; False if it changed meanwhile."""
     return recorder.retire(
         memory,

@@ -17,7 +17,7 @@ from memories.review.find_pairs import FoundPair, find_pairs
 from memories.types import State, Type
 
 ROWS = 50  # compared per transaction; each costs a vector search, outside it
-COUNT_NAMES: Final = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
+_COUNT_NAMES: Final = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class FindPairs:
         """The pairs of the next memories by key; the mark is the highest key compared."""
         if usable_encoder() is None:
             return None
-        memories = read_next_memories(turn, after=cursor or turn.mark or 0)
+        memories = _read_next_memories(turn, after=cursor or turn.mark or 0)
         if not memories:
             return None
         pairs = find_pairs(memories, now=turn.now)
         last = memories[-1].key
-        return Batch(cursor=last, write=partial(link_pairs, turn, pairs), mark=last)
+        return Batch(cursor=last, write=partial(_link_pairs, turn, pairs), mark=last)
 
 
-def read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
+def _read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
     """The group's next live, non-episodic memories, up to the first one that lacks a vector."""
     rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=after)
     unembedded = first_key_without_vector(turn.group)
@@ -52,23 +52,23 @@ def read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
     return list(lasting.order_by("key")[:ROWS])
 
 
-def link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
+def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
     """Link the pairs that are still live and unlinked, inside the batch's transaction; counts by kind."""
     counts: dict[str, int] = {}
     keys = {memory.key for pair in pairs for memory in (pair.memory, pair.other)}
     live = set(Memory.objects.filter(key__in=keys, state=State.LIVE).values_list("key", flat=True))
     for pair in pairs:
-        if {pair.memory.key, pair.other.key} <= live and not is_linked(pair):
+        if {pair.memory.key, pair.other.key} <= live and not _is_linked(pair):
             create_link(
                 recorder, turn, pair.memory, pair.other,
                 kind=pair.kind, score=pair.score, reason=pair.reason, evidence=pair.evidence,
             )  # fmt: skip
-            name = COUNT_NAMES[pair.kind]
+            name = _COUNT_NAMES[pair.kind]
             counts[name] = counts.get(name, 0) + 1
     return counts
 
 
-def is_linked(pair: FoundPair) -> bool:
+def _is_linked(pair: FoundPair) -> bool:
     """True if the two have been linked meanwhile, in either direction."""
     one, other = pair.memory.root_key, pair.other.root_key
     ends = Q(source=one, target=other) | Q(source=other, target=one)

@@ -13,7 +13,7 @@ from maintenance.jobs import Job, do_job
 from maintenance.models import JobLock, Run, RunStatus
 from memories.search.base import search_index
 
-CYCLE_JOB = "cycle"
+_CYCLE_JOB = "cycle"
 
 
 def run_scheduled_cycle(actor: Actor) -> Run:
@@ -39,7 +39,7 @@ def run_alone(actor: Actor, plan: RunPlan) -> Run:
     check_plan(actor, plan)  # first, so that a refusal does not count as a failure of the job
     runs: list[Run] = []
     job = Job(
-        CYCLE_JOB,
+        _CYCLE_JOB,
         every=timedelta(0),
         work=lambda job_actor: runs.append(run_cycle(job_actor, plan)),
         is_counted=plan.kind == "cycle" and plan.group is None,
@@ -60,7 +60,7 @@ def start_alone(actor: Actor, plan: RunPlan, *, seconds: float) -> Run:
     """
     run = run_alone(actor, replace(plan, max_seconds=seconds))
     if run.status == RunStatus.RUNNING:
-        JobLock.objects.filter(name=CYCLE_JOB, asked_at=None).update(
+        JobLock.objects.filter(name=_CYCLE_JOB, asked_at=None).update(
             asked_at=timezone.now(), asked_by=actor.name
         )
     return run

@@ -37,13 +37,13 @@ from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import withdrawn_doubt
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
-EVIDENCE_REASON: Final = "states the same"
-NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
-FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
+_EVIDENCE_REASON: Final = "states the same"
+_NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
+_FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
 
 
 @dataclass(frozen=True)
-class ReadyFact:
+class _ReadyFact:
     """A fact ready to be written, with the events that support it."""
 
     cluster: RepeatedEvents
@@ -68,9 +68,9 @@ class Promote:
         after, plan = (cursor["after"], cursor["plan"]) if cursor else (turn.mark or 0, [])
         while True:
             if plan:
-                now, plan = plan[:FACTS_AT_ONCE], plan[FACTS_AT_ONCE:]
-                return prepare_batch(turn, now, after=after, plan=plan, encoder=encoder)
-            keys = read_next_keys(turn, after=after)
+                now, plan = plan[:_FACTS_AT_ONCE], plan[_FACTS_AT_ONCE:]
+                return _prepare_batch(turn, now, after=after, plan=plan, encoder=encoder)
+            keys = _read_next_keys(turn, after=after)
             if not keys:
                 return None
             after = keys[-1]
@@ -78,19 +78,19 @@ class Promote:
                 [found.representative, *found.keys] for found in find_repeated(turn, keys, encoder=encoder)
             ]
             if not plan:
-                return prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
+                return _prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
 
 
-def read_next_keys(turn: Turn, *, after: int) -> list[int]:
+def _read_next_keys(turn: Turn, *, after: int) -> list[int]:
     """Keys of the group's next countable events, up to the first one that lacks a vector."""
     rows = countable_events(turn).filter(key__gt=after).order_by("key")
     unembedded = first_key_without_vector(turn.group)
     if unembedded is not None:
         rows = rows.filter(key__lt=unembedded)
-    return list(rows.values_list("key", flat=True)[:NEW_AT_ONCE])
+    return list(rows.values_list("key", flat=True)[:_NEW_AT_ONCE])
 
 
-def prepare_batch(
+def _prepare_batch(
     turn: Turn,
     clusters: Sequence[Sequence[int]],
     *,
@@ -103,27 +103,27 @@ def prepare_batch(
     A cluster is the key of its representative followed by all its keys.
     """
     chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
-    proposals = [ready for one in chosen if (ready := prepare_fact(turn, one, encoder)) is not None]
+    proposals = [ready for one in chosen if (ready := _prepare_fact(turn, one, encoder)) is not None]
 
     def write(recorder: Recorder) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         for proposal in proposals:
-            counts.update(write_fact(turn, proposal, recorder))
+            counts.update(_write_fact(turn, proposal, recorder))
         return counts
 
     return Batch({"after": after, "plan": plan}, write, mark=None if plan else after)
 
 
-def prepare_fact(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> ReadyFact | None:
+def _prepare_fact(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> _ReadyFact | None:
     """Embed the fact and look up its neighbours, before any transaction; None if it must not be proposed."""
     events = read_events(turn, cluster)
-    if len(events) < len(cluster.keys) or is_half_used(events) or is_barred(turn, events, cluster):
+    if len(events) < len(cluster.keys) or _is_half_used(events) or is_barred(turn, events, cluster):
         return None
-    draft = draft_fact(turn, events, next(event for event in events if event.key == cluster.representative))
+    draft = _draft_fact(turn, events, next(event for event in events if event.key == cluster.representative))
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     groups = frozenset({turn.group.key})
     found = probe_neighbours(ComparedText(draft.content, draft.type), embedded.vectors[0], groups=groups)
-    return ReadyFact(cluster, PreparedDraft(draft, embedded, found))
+    return _ReadyFact(cluster, PreparedDraft(draft, embedded, found))
 
 
 def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
@@ -132,7 +132,7 @@ def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
     return list(rows.select_related("group", "thread").order_by("key"))
 
 
-def draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
+def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
     """The fact in the words of `text`; its scope is not wider, and its confidence not higher, than its events'."""
     return check_draft(
         Draft(
@@ -147,7 +147,7 @@ def draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
     )
 
 
-def is_half_used(events: Sequence[Memory]) -> bool:
+def _is_half_used(events: Sequence[Memory]) -> bool:
     """True if some fact, in any state, already has at least half of these events as its evidence."""
     roots = {event.root_key for event in events}
     most = (
@@ -166,31 +166,31 @@ def is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> 
     scope = Scope.GROUP if turn.group.private else event.scope
     return (
         find_withdrawn(turn.group, scope, event.content) is not None
-        or find_facts_with_text(turn, event.content).filter(trust__in=WITHDRAWN_TRUSTS).exists()
+        or _find_facts_with_text(turn, event.content).filter(trust__in=WITHDRAWN_TRUSTS).exists()
     )
 
 
-def find_facts_with_text(turn: Turn, text: str) -> QuerySet[Memory]:
+def _find_facts_with_text(turn: Turn, text: str) -> QuerySet[Memory]:
     """The group's facts with exactly this text, in any state."""
     same_text = has_text(content_hash(text), fold_hash(text))
     return Memory.objects.filter(same_text, group=turn.group, type=Type.SEMANTIC).order_by()
 
 
-def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int]:
+def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[str, int]:
     """Propose a fact, or add the evidence to an equal one that exists; write nothing if either is settled.
 
-    Runs inside the batch's transaction and re-checks what prepare_fact() checked.
+    Runs inside the batch's transaction and re-checks what _prepare_fact() checked.
     """
     events = read_events(turn, proposal.cluster)
     is_whole = len(events) == len(proposal.cluster.keys)
-    if not is_whole or count_occasions(events) < PROMOTE_AT_LEAST or is_half_used(events):
+    if not is_whole or count_occasions(events) < PROMOTE_AT_LEAST or _is_half_used(events):
         return {}
     if is_barred(turn, events, proposal.cluster):
         return {}
     neighbours = proposal.prepared.current_neighbours(turn.group.key)
     if withdrawn_doubt(neighbours):
         return {}  # it restates a retracted memory
-    known = list(find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
+    known = list(_find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
         turn, neighbours
     )
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
@@ -198,16 +198,16 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
         return {}  # superseded, forgotten or merged: it was decided about this text
     if live is not None:
         links = [
-            create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=EVIDENCE_REASON)
+            create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
             for event in events
         ]
         return {"evidence": sum(links)} if any(links) else {}
-    fact = propose_fact(turn, proposal, neighbours, recorder)
-    evidence = create_links(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=EVIDENCE_REASON)
+    fact = _propose_fact(turn, proposal, neighbours, recorder)
+    evidence = create_links(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
     return {"promoted": 1, "evidence": evidence}
 
 
-def trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
+def _trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
     """A fact's trust by the group's policy; it has no author, so it counts as an agent's write whoever began the run."""
     doubt = policy_doubt(replace(actor, is_person=False), group, confidence)
     return Trust.CANDIDATE if doubt else Trust.ACTIVE
@@ -224,11 +224,11 @@ def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
     ][:1]
 
 
-def propose_fact(
-    turn: Turn, proposal: ReadyFact, neighbours: Sequence[Neighbour], recorder: Recorder
+def _propose_fact(
+    turn: Turn, proposal: _ReadyFact, neighbours: Sequence[Neighbour], recorder: Recorder
 ) -> Memory:
     """Insert the fact, with links to its possible duplicates and conflicts."""
-    trust = trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
+    trust = _trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:

@@ -17,11 +17,11 @@ from memories.queries.labels import is_doubted
 from memories.store.derived import PROMOTE_AT_LEAST
 from memories.types import State, Trust, Type
 
-SAME_FACT_COSINE = 0.88  # from here on events state the same fact
+_SAME_FACT_COSINE = 0.88  # from here on events state the same fact
 BLOCK = 2_000  # vectors in memory at a time: 3 MB
-NEAREST = 50  # events compared with a new one word by word; a fact needs no more evidence than that
+_NEAREST = 50  # events compared with a new one word by word; a fact needs no more evidence than that
 
-Neighbours = dict[
+_Neighbours = dict[
     int, list[tuple[int, float]]
 ]  # by key: keys and cosines of the nearest events, nearest first
 
@@ -55,12 +55,12 @@ def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[
     rows = Memory.objects.in_bulk(
         {key for pairs in neighbours.values() for key, _ in pairs} | set(neighbours)
     )
-    stars = [build_star(rows[key], pairs, rows) for key, pairs in neighbours.items() if key in rows]
+    stars = [_build_star(rows[key], pairs, rows) for key, pairs in neighbours.items() if key in rows]
     found: list[RepeatedEvents] = []
     used: set[int] = set()
     for star in sorted(stars, key=lambda star: (-len(star), star[0].key)):
         free = [memory for memory in star if memory.key not in used]
-        cluster = find_agreeing(free, turn)
+        cluster = _find_agreeing(free, turn)
         if cluster is not None:
             found.append(cluster)
             used.update(cluster.keys)
@@ -72,7 +72,7 @@ def count_occasions(memories: Iterable[Memory]) -> int:
     return len({(m.thread_id, m.moment.date()) for m in memories})
 
 
-def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> Neighbours:
+def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> _Neighbours:
     """The NEAREST events of each new one above `promote_cosine`; new events with too few of them are left out."""
     vectors = read_vectors(keys, encoder=encoder)
     if not vectors:
@@ -82,35 +82,35 @@ def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> Nei
     pairs: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
     for others, block in stream_vectors(countable_events(turn), encoder=encoder, rows=BLOCK):
         similar = matrix @ block.T
-        rows, columns = np.nonzero(similar > SAME_FACT_COSINE)
+        rows, columns = np.nonzero(similar > _SAME_FACT_COSINE)
         touched = set()
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             if new[row] != others[column]:
                 pairs[new[row]].append((others[column], float(similar[row, column])))
                 touched.add(new[row])
         for key in touched:
-            pairs[key] = sorted(pairs[key], key=lambda pair: (-pair[1], pair[0]))[:NEAREST]
+            pairs[key] = sorted(pairs[key], key=lambda pair: (-pair[1], pair[0]))[:_NEAREST]
     enough = PROMOTE_AT_LEAST - 1
     return {key: pairs[key] for key in new if len(pairs[key]) >= enough}
 
 
-def build_star(
+def _build_star(
     centre: Memory, pairs: Sequence[tuple[int, float]], rows: Mapping[int, Memory]
 ) -> list[Memory]:
     """An event and its neighbours of the same scope that may state the same."""
     in_scope = [
         (rows[key], cosine) for key, cosine in pairs if key in rows and rows[key].scope == centre.scope
     ]
-    return [centre, *(memory for memory, cosine in in_scope if may_agree(centre, memory, cosine=cosine))]
+    return [centre, *(memory for memory, cosine in in_scope if _may_agree(centre, memory, cosine=cosine))]
 
 
-def may_agree(one: Memory, other: Memory, *, cosine: float) -> bool:
+def _may_agree(one: Memory, other: Memory, *, cosine: float) -> bool:
     """True if two similar events may state the same: no different number, name, unit or negation."""
     verdict = compare(one.content, other.content, cosine=cosine, same_cosine=cosine)
     return verdict.sameness is not Sameness.DIFFERENT
 
 
-def find_agreeing(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | None:
+def _find_agreeing(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | None:
     """Choose the representative, and keep the events that agree with it; None if they are too few occasions.
 
     The representative is the most recalled event, then the most confident, then the newest.
@@ -118,7 +118,7 @@ def find_agreeing(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | No
     if len(memories) < PROMOTE_AT_LEAST:
         return None
     text = max(memories, key=lambda m: (m.access_count, m.confidence, m.moment, m.key))
-    agreeing = [m for m in memories if m.key == text.key or may_agree(text, m, cosine=1.0)]
+    agreeing = [m for m in memories if m.key == text.key or _may_agree(text, m, cosine=1.0)]
     if count_occasions(agreeing) < PROMOTE_AT_LEAST:
         return None
     return RepeatedEvents(text.key, tuple(sorted(memory.key for memory in agreeing)))

@@ -99,10 +99,10 @@ def undo_run(
         NotPermitted: the actor may not curate the groups of the run or of such a later one.
     """
     run = find_run(actor, id_)
-    check_undoable(actor, run)
+    _check_undoable(actor, run)
     later = find_later_runs(run)
     for other in later if with_later else ():
-        check_undoable(actor, other)
+        _check_undoable(actor, other)
     if later and not (with_later or force):
         names = ", ".join(str(other.id) for other in later)
         raise Conflict(
@@ -121,12 +121,12 @@ def preview_undo(
     actor: Actor, id_: str | UUID, *, with_later: bool = False, force: bool = False
 ) -> UndoResult:
     """What undo_run() would do, tried on a copy of the store; raises as it does."""
-    check_undoable(actor, find_run(actor, id_))  # before the whole store is copied
+    _check_undoable(actor, find_run(actor, id_))  # before the whole store is copied
     done = run_on_copy(lambda: undo_run(actor, id_, with_later=with_later, force=force))
     return replace(done, dry_run=True)
 
 
-def check_undoable(actor: Actor, run: Run) -> None:
+def _check_undoable(actor: Actor, run: Run) -> None:
     """Raise NotPermitted or Conflict if the actor cannot undo the run."""
     allowed = actor.may(CURATE, run.group_id) if run.group_id else actor.all_groups and actor.may(CURATE)
     if not allowed:
@@ -151,12 +151,12 @@ def find_later_runs(run: Run) -> list[Run]:
     Rows of a run found here count too, so the result is what has to be undone before `run`; and so do the versions
     that edits made of its memories since.
     """
-    own, found = read_changed_rows(run), list[Run]()
+    own, found = _read_changed_rows(run), list[Run]()
     memories = Memory._meta.db_table
-    own[memories] = with_edited_versions(own[memories], run)
+    own[memories] = _with_edited_versions(own[memories], run)
     later = Run.objects.filter(key__gt=run.key, undone_at=None).exclude(status=RunStatus.UNDONE)
     for other in later.select_related("group").order_by("key"):
-        touched = read_changed_rows(other)
+        touched = _read_changed_rows(other)
         if any(own[table] & rows for table, rows in touched.items()):
             found.insert(0, other)
             for table, rows in touched.items():
@@ -164,7 +164,7 @@ def find_later_runs(run: Run) -> list[Run]:
     return found
 
 
-def with_edited_versions(keys: Collection[int], run: Run) -> set[int]:
+def _with_edited_versions(keys: Collection[int], run: Run) -> set[int]:
     """Keys of memories, and of the versions that edits made of them since the run started."""
     found = set(keys)
     replaced = Memory.objects.filter(
@@ -181,7 +181,7 @@ def standing_changes(run: Run) -> QuerySet[RowChange]:
     return RowChange.objects.filter(change__in=changes_of_run(run.id), undone_by=None)
 
 
-def read_changed_rows(run: Run) -> dict[str, set[int]]:
+def _read_changed_rows(run: Run) -> dict[str, set[int]]:
     """Keys of the rows that the run changed, by table; a defaultdict, without undone changes."""
     rows: dict[str, set[int]] = defaultdict(set)
     for change in standing_changes(run).iterator():

@@ -15,14 +15,14 @@ from memories.types import State
 from storage.bulk import batches
 
 Matrix = NDArray[np.float32]
-TINY = 1e-6
+_TINY = 1e-6
 
 
 def read_vectors(keys: Sequence[int], *, encoder: Encoder) -> dict[int, NDArray[np.float32]]:
     """The memories' vectors (float32[384], unit length) by key; memories without vectors are left out."""
     found: dict[int, NDArray[np.float32]] = {}
     for some in batches(keys):
-        owners, matrix = read_mean_vectors(Memory.objects.filter(key__in=some), encoder=encoder)
+        owners, matrix = _read_mean_vectors(Memory.objects.filter(key__in=some), encoder=encoder)
         found |= dict(zip(owners, matrix, strict=True))
     return found
 
@@ -36,7 +36,7 @@ def stream_vectors(
         keys = list(memories.filter(key__gt=after).order_by("key").values_list("key", flat=True)[:rows])
         if not keys:
             return
-        yield read_mean_vectors(memories.filter(key__gt=after, key__lte=keys[-1]), encoder=encoder)
+        yield _read_mean_vectors(memories.filter(key__gt=after, key__lte=keys[-1]), encoder=encoder)
         after = keys[-1]
 
 
@@ -49,7 +49,7 @@ def first_key_without_vector(group: Group) -> int | None:
     return missing.order_by("memory_id").values_list("memory_id", flat=True).first()
 
 
-def read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], Matrix]:
+def _read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], Matrix]:
     """Keys in order and the mean vector of each memory's pieces (float32[n, 384], unit length), date removed."""
     pieces = Piece.objects.filter(
         memory__in=memories.order_by().values("key"), embedding__isnull=False, model=encoder.model_id
@@ -62,7 +62,7 @@ def read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[
         sums[key] = sums[key] + as_vector(blob) if key in sums else as_vector(blob)
         dates[key] = moment
     owners = list(sums)
-    matrix = unit_rows(np.stack([*sums.values()])) if owners else np.zeros((0, 384), dtype=np.float32)
+    matrix = _unit_rows(np.stack([*sums.values()])) if owners else np.zeros((0, 384), dtype=np.float32)
     return owners, remove_dates(matrix, [dates[key] for key in owners], encoder=encoder)
 
 
@@ -80,11 +80,11 @@ def remove_dates(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: E
     none = np.zeros(matrix.shape[1], dtype=np.float32)
     directions = np.stack([encoded.get(text, none) for text in texts])
     along = np.einsum("ij,ij->i", matrix, directions)
-    return unit_rows(matrix - along[:, None] * directions)
+    return _unit_rows(matrix - along[:, None] * directions)
 
 
-def unit_rows(matrix: Matrix) -> Matrix:
+def _unit_rows(matrix: Matrix) -> Matrix:
     """The rows scaled to unit length."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    unit: Matrix = (matrix / np.maximum(lengths, TINY)).astype(np.float32)
+    unit: Matrix = (matrix / np.maximum(lengths, _TINY)).astype(np.float32)
     return unit

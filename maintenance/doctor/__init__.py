@@ -24,13 +24,13 @@ __all__ = ["CheckStatus", "Diagnosis", "Finding", "examine", "repair"]
 
 Check = Callable[[], Finding]
 
-ENVIRONMENT_CHECKS: tuple[Check, ...] = (
+_ENVIRONMENT_CHECKS: tuple[Check, ...] = (
     environment.check_driver,
     environment.check_home,
     environment.check_disk,
 )
 # These need a migrated database. A quick examination skips the deep checks, which read every row.
-QUICK_CHECKS: tuple[Check, ...] = (
+_QUICK_CHECKS: tuple[Check, ...] = (
     schema.check_schema,
     rows.check_index_objects,
     rows.check_index_model,
@@ -43,7 +43,7 @@ QUICK_CHECKS: tuple[Check, ...] = (
     environment.check_jobs,
     environment.check_backups,
 )
-DEEP_CHECKS: tuple[Check, ...] = (
+_DEEP_CHECKS: tuple[Check, ...] = (
     rows.check_integrity,
     rows.check_indexes,
     rows.check_chains,
@@ -99,17 +99,17 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
 def run_checks(*, quick: bool, report: Callable[[str], object]) -> Iterator[Finding]:
     """Findings in the order of the checks; after unapplied migrations, no check of the tables runs."""
     model = environment.check_model_is_there if quick else environment.check_model
-    for check in (*ENVIRONMENT_CHECKS, model):
+    for check in (*_ENVIRONMENT_CHECKS, model):
         yield run_check(check, report)
     migrations = run_check(schema.check_migrations, report)
     yield migrations
     if migrations.verdict is not CheckStatus.OK:
         return
-    for check in QUICK_CHECKS if quick else (*QUICK_CHECKS, *DEEP_CHECKS):
+    for check in _QUICK_CHECKS if quick else (*_QUICK_CHECKS, *_DEEP_CHECKS):
         if quick or check is not rows.check_index_objects:  # check_indexes covers it
             yield run_check(check, report)
     if quick:
-        for check in DEEP_CHECKS:
+        for check in _DEEP_CHECKS:
             if check is not rows.check_indexes:  # check_index_objects reports on the same tables
                 yield Finding(_name(check), CheckStatus.SKIPPED, gettext("not part of a quick examination"))
 

@@ -23,13 +23,13 @@ from memories.embedding.loader import model_folder
 from memories.models import Memory
 from storage.sqlite.dialect import database_files
 
-SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
-HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
-MIN_FREE_BYTES = 200_000_000
+_SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
+_HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
+_MIN_FREE_BYTES = 200_000_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
-INSTALL_MODEL = gettext_noop("run 'loci model install'")
-KEYWORDS_ONLY = gettext_noop("Until then recall uses keywords only.")
+_INSTALL_MODEL = gettext_noop("run 'loci model install'")
+_KEYWORDS_ONLY = gettext_noop("Until then recall uses keywords only.")
 
 
 def check_driver() -> Finding:
@@ -40,12 +40,12 @@ def check_driver() -> Finding:
     found = f"{name} {version}"
     if extension:
         found = gettext("{database} with {extension}").format(database=found, extension=extension)
-    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, found)
+    return _of_messages("driver", lambda m: m.id not in _HOME_CHECKS, found)
 
 
 def check_home() -> Finding:
     """LOCI_HOME is writable, and only its owner can read its files."""
-    found = _of_messages("home", lambda m: m.id in HOME_CHECKS, gettext("only its owner can read it"))
+    found = _of_messages("home", lambda m: m.id in _HOME_CHECKS, gettext("only its owner can read it"))
     exposed = [path.name for path in exposed_files()]
     if exposed:
         return wrong(
@@ -77,7 +77,7 @@ def exposed_files() -> Iterator[Path]:
 
 def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], fine: str) -> Finding:
     """Finding from Django's system checks of the site; `fine` is the detail if none complains."""
-    messages = [m for m in run_checks(tags=[SITE_TAG]) if m.level >= WARNING and wanted(m)]
+    messages = [m for m in run_checks(tags=[_SITE_TAG]) if m.level >= WARNING and wanted(m)]
     if not messages:
         return ok(name, fine)
     return wrong(name, " ".join(m.msg for m in messages), " ".join(m.hint or "" for m in messages).strip())
@@ -86,11 +86,11 @@ def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], fine: str) -
 def check_disk() -> Finding:
     """The disk has free space."""
     free = shutil.disk_usage(settings.LOCI.home).free
-    if free < MIN_FREE_BYTES:
+    if free < _MIN_FREE_BYTES:
         return wrong(
             "disk",
             gettext("{size} MB free; {least} MB are needed").format(
-                size=free // 1_000_000, least=MIN_FREE_BYTES // 1_000_000
+                size=free // 1_000_000, least=_MIN_FREE_BYTES // 1_000_000
             ),
             gettext("free some space, for example by deleting old backups in LOCI_HOME/backups"),
         )
@@ -102,7 +102,7 @@ def check_model() -> Finding:
     try:
         report = verify_model(model_folder(settings.LOCI.home))
     except ModelUnavailable as absent:
-        return wrong("model", f"{absent} {gettext(KEYWORDS_ONLY)}", gettext(INSTALL_MODEL))
+        return wrong("model", f"{absent} {gettext(_KEYWORDS_ONLY)}", gettext(_INSTALL_MODEL))
     wanted = settings.LOCI.embedding.precision
     if report.precision != wanted:
         detail = gettext("{model} works, in {precision}; the setting embedding.precision is {wanted}")
@@ -119,7 +119,7 @@ def check_model_is_there() -> Finding:
     state = model_status().state
     if state in ("absent", "failed"):
         found = gettext("it is absent.") if state == "absent" else gettext("it failed to load.")
-        return wrong("model", f"{found} {gettext(KEYWORDS_ONLY)}", gettext(INSTALL_MODEL))
+        return wrong("model", f"{found} {gettext(_KEYWORDS_ONLY)}", gettext(_INSTALL_MODEL))
     return ok("model", gettext("installed; its files were not checked"))
 
 

@@ -87,12 +87,12 @@ def scan_stored(
         while batch := list(rows.filter(key__gt=last).order_by("key")[:BATCH_ROWS]):
             last = batch[-1].key
             with transaction.atomic():
-                scan_batch(actor, batch, scan)
+                _scan_batch(actor, batch, scan)
                 scan.looked_at += len(batch)
                 if not dry_run:
-                    write_cursor(scan, last)
+                    _write_cursor(scan, last)
             report(scan.looked_at, total)
-        scan_checkpoints(scan)
+        _scan_checkpoints(scan)
         for scan_others in additions("scans"):
             found = scan_others(actor, dry_run)
             scan.kinds += found
@@ -105,13 +105,13 @@ def scan_stored(
     return scan
 
 
-def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
+def _scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     """Look at some memories and record what is new, inside the transaction."""
-    found = found_before(batch)
+    found = _found_before(batch)
     for memory in batch:
         policy, door, before = policy_of(memory.group), stored_door(memory), found[memory.key]
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text, policy, door))
-        treatments = {kind: treatment_today(policy, kind, before.get(kind)) for kind in places}
+        treatments = {kind: _treatment_today(policy, kind, before.get(kind)) for kind in places}
         fresh = [
             MemoryFinding(
                 memory=memory, kind=kind, places=count, treatment=treatments[kind].value, scan=scan.id,
@@ -124,7 +124,7 @@ def scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
             record(actor, memory, fresh, scan)
 
 
-def found_before(batch: Sequence[Memory]) -> defaultdict[int, dict[str, MemoryFinding]]:
+def _found_before(batch: Sequence[Memory]) -> defaultdict[int, dict[str, MemoryFinding]]:
     """The findings of memories by the key of the memory and kind; one query."""
     found = defaultdict[int, dict[str, MemoryFinding]](dict)
     for row in MemoryFinding.objects.filter(memory__in=[each.key for each in batch]):
@@ -132,7 +132,7 @@ def found_before(batch: Sequence[Memory]) -> defaultdict[int, dict[str, MemoryFi
     return found
 
 
-def treatment_today(policy: Policy, kind: str, found: MemoryFinding | None) -> GuardTreatment:
+def _treatment_today(policy: Policy, kind: str, found: MemoryFinding | None) -> GuardTreatment:
     """What the rules do with a kind now; a guessed value that its sender vouched for stays vouched for."""
     is_noted = found is not None and found.treatment == GuardTreatment.LABEL
     return policy.treatment(kind, allowed=frozenset({kind}) if is_noted else frozenset())
@@ -144,7 +144,7 @@ def needs_decision(treatment: GuardTreatment, found: MemoryFinding) -> bool:
     return found.status == FindingStatus.TREATED and STRICTNESS[treatment] >= least
 
 
-def scan_checkpoints(scan: ScanReport) -> None:
+def _scan_checkpoints(scan: ScanReport) -> None:
     """Count checkpoints with sensitive text, and hold back those that the policy would quarantine.
 
     The policy refuses such a text today; it was stored before.
@@ -246,7 +246,7 @@ def read_cursor() -> tuple[ScanReport, int]:
     return scan, int(last)
 
 
-def write_cursor(scan: ScanReport, last: int) -> None:
+def _write_cursor(scan: ScanReport, last: int) -> None:
     """Note how far the scan is, in the transaction of its batch."""
     value = f"{scan.id} {last} {scan.looked_at} {scan.proposed} {scan.quarantined} {scan.noted} {scan.former}"
     IndexState.objects.update_or_create(name=CURSOR, defaults={"value": value})

@@ -26,10 +26,10 @@ from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import EntityAlias, Relation, RelationEvidence
 from storage.dialect import dialect
 
-CLOCK_SKEW_S = 300  # tolerated between two machines, or after the clock was set
+_CLOCK_SKEW_S = 300  # tolerated between two machines, or after the clock was set
 CHUNK_ROWS = 1000
 # States that the last successor of a compacted memory may have.
-SUMMARY_STATES = (State.LIVE, State.SUPERSEDED, State.COMPACTED, State.MERGED)
+_SUMMARY_STATES = (State.LIVE, State.SUPERSEDED, State.COMPACTED, State.MERGED)
 
 
 def check_integrity() -> Finding:
@@ -166,7 +166,7 @@ def check_orphans() -> Finding:
     if found:
         advice = gettext("see 'loci audit show'; 'loci runs undo' or restoring the memories repairs it")
         return wrong("orphans", gettext("; ").join(found), advice)
-    ids = compacted_without_summary()
+    ids = _compacted_without_summary()
     if ids:
         return notice(
             "orphans",
@@ -178,7 +178,7 @@ def check_orphans() -> Finding:
     return ok("orphans", gettext("no orphans"))
 
 
-def compacted_without_summary() -> list[str]:
+def _compacted_without_summary() -> list[str]:
     """Ids of the compacted memories whose last successor was forgotten, retracted or rejected."""
     successors = dict(Memory.objects.filter(superseded_by__isnull=False).values_list("key", "superseded_by"))
     rows = list(
@@ -186,12 +186,12 @@ def compacted_without_summary() -> list[str]:
         .values_list("key", "id")
         .order_by("key")
     )
-    ends = {key: last_successor(key, successors) for key, _ in rows}
+    ends = {key: _last_successor(key, successors) for key, _ in rows}
     states = dict(Memory.objects.filter(key__in=set(ends.values())).values_list("key", "state"))
-    return [str(id_) for key, id_ in rows if states.get(ends[key]) not in SUMMARY_STATES]
+    return [str(id_) for key, id_ in rows if states.get(ends[key]) not in _SUMMARY_STATES]
 
 
-def last_successor(key: int, successors: dict[int, int | None]) -> int:
+def _last_successor(key: int, successors: dict[int, int | None]) -> int:
     """The last key on the way from `key` along its successors; a cycle ends before its first repetition."""
     seen = {key}
     while (later := successors.get(key)) is not None and later not in seen:
@@ -291,7 +291,7 @@ def check_clock() -> Finding:
     ahead = [
         text.format(time=f"{at:%Y-%m-%d %H:%M}")
         for text, at in newest.items()
-        if at is not None and (at - now).total_seconds() > CLOCK_SKEW_S
+        if at is not None and (at - now).total_seconds() > _CLOCK_SKEW_S
     ]
     if ahead:
         return wrong(

@@ -14,7 +14,7 @@ from memories.search.schema import own_names
 from storage.dialect import dialect
 
 # Tables of the database itself; virtual tables add shadow tables with their own name as the prefix.
-FOREIGN_PREFIXES = ("sqlite_", "pg_", "django_migrations")
+_FOREIGN_PREFIXES = ("sqlite_", "pg_", "django_migrations")
 BACKUP = gettext_noop("restore a backup, or import an export into a new database")
 
 
@@ -40,10 +40,10 @@ def check_schema() -> Finding:
         gettext("the table {name} is missing").format(name=name) for name in sorted(wanted.keys() - there)
     ]
     for name in sorted(wanted.keys() & there):
-        faults += column_faults(wanted[name])
+        faults += _column_faults(wanted[name])
     if faults:
         return wrong("schema", first_of(faults), gettext(BACKUP))
-    known = (*FOREIGN_PREFIXES, *own_names(connection.vendor))
+    known = (*_FOREIGN_PREFIXES, *own_names(connection.vendor))
     extra = sorted(name for name in there - wanted.keys() if not name.startswith(known))
     if extra:
         return notice(
@@ -54,7 +54,7 @@ def check_schema() -> Finding:
     return ok("schema", gettext("{count} tables match the models").format(count=len(wanted)))
 
 
-def column_faults(model: type[Model]) -> Iterator[str]:
+def _column_faults(model: type[Model]) -> Iterator[str]:
     """Differences between a model and its table: missing and unknown columns, missing indexes and constraints."""
     table = model._meta.db_table
     rules = {str(rule.name) for rule in (*model._meta.indexes, *model._meta.constraints)}

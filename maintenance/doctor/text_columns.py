@@ -20,11 +20,11 @@ BATCH_ROWS = 500
 def check_forms() -> Finding:
     """The word forms of every memory match this version of Loci."""
     problem = gettext("{count} memories have outdated word forms")
-    stale = stale_of_text("forms", forms_of)
+    stale = _stale_of_text("forms", forms_of)
     return stale_or_ok("forms", stale, problem=problem, fine=gettext("all word forms are up to date"))
 
 
-def stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]:
+def _stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]:
     """Memories whose column differs from `derive(content)`; the fresh value is set on each, not saved."""
     for memory in Memory.objects.only("key", "content", column).order_by("key").iterator(BATCH_ROWS):
         fresh = derive(memory.content)
@@ -35,7 +35,7 @@ def stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]
 
 def repair_forms() -> str:
     """Rewrite outdated word forms and return the number as a sentence, empty if there were none."""
-    stale = list(stale_of_text("forms", forms_of))
+    stale = list(_stale_of_text("forms", forms_of))
     for batch in batches(stale, BATCH_ROWS):
         with transaction.atomic():
             write_columns(Memory, [row.key for row in batch], {"forms": [row.forms for row in batch]})
@@ -45,7 +45,7 @@ def repair_forms() -> str:
 def check_folds() -> Finding:
     """The text hash of every memory matches this version of Loci, so lookups by text find it."""
     problem = gettext("{count} memories have an outdated text hash, so a lookup by their text misses them")
-    stale = stale_of_text("fold_hash", fold_hash)
+    stale = _stale_of_text("fold_hash", fold_hash)
     return stale_or_ok("folds", stale, problem=problem, fine=gettext("all text hashes are up to date"))
 
 
@@ -55,7 +55,7 @@ def repair_folds() -> str:
     If two live memories turn out to have the same text, one keeps its old hash until a person merges them.
     """
     written, duplicates = 0, 0
-    for memory in list(stale_of_text("fold_hash", fold_hash)):
+    for memory in list(_stale_of_text("fold_hash", fold_hash)):
         try:
             with transaction.atomic():
                 written += write_columns(Memory, [memory.key], {"fold_hash": [memory.fold_hash]})

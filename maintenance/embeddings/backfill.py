@@ -47,7 +47,7 @@ def owed_pieces() -> QuerySet[Piece]:
     return Piece.objects.filter(embedding__isnull=True)
 
 
-def stray_memories() -> QuerySet[Memory]:
+def _stray_memories() -> QuerySet[Memory]:
     """Memories that have vectors, but none of the index's model: they were stored while the index was switched."""
     indexed = indexed_model()
     mine = Piece.objects.filter(memory=OuterRef("pk"), model=indexed)
@@ -58,10 +58,10 @@ def stray_memories() -> QuerySet[Memory]:
 
 def is_owed() -> bool:
     """True if any vector is missing, or a text waits to be compared with the withdrawn ones; reads indexes alone."""
-    return owed_pieces().exists() or (can_embed_strays() and stray_memories().exists()) or has_unprobed()
+    return owed_pieces().exists() or (_can_embed_strays() and _stray_memories().exists()) or has_unprobed()
 
 
-def can_embed_strays() -> bool:
+def _can_embed_strays() -> bool:
     """True if the configured model made the index. Otherwise each tick would do the work of a re-embed, or fail at it."""
     return configured_model_id() == indexed_model()
 
@@ -82,16 +82,16 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
     if not (actor.all_groups and actor.may(WRITE)):
         raise NotPermitted("Only an actor that may write in all groups can add missing vectors.")
     began = time.monotonic()
-    keys = [*owed_keys(is_long=False, limit=limit)]
-    long_ones = [*owed_keys(is_long=True, limit=limit - len(keys))]
-    if can_embed_strays():
+    keys = [*_owed_keys(is_long=False, limit=limit)]
+    long_ones = [*_owed_keys(is_long=True, limit=limit - len(keys))]
+    if _can_embed_strays():
         keys += (
-            stray_memories()
+            _stray_memories()
             .order_by("key")
             .values_list("key", flat=True)[: limit - len(keys) - len(long_ones)]
         )
     done = pieces = skipped = 0
-    encoder = index_encoder() if keys or long_ones else None
+    encoder = _index_encoder() if keys or long_ones else None
     for batch_keys in [*batches(keys, BATCH_MEMORIES), *batches(long_ones, 1)]:
         if time.monotonic() - began > seconds:
             break
@@ -99,13 +99,13 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
             Memory.objects.filter(key__in=batch_keys).select_related("group", "thread").order_by("key")
         )
         try:
-            batch, embedded = embed_readable(batch, encoder)
+            batch, embedded = _embed_readable(batch, encoder)
         except ModelUnavailable:
             if not ENDING.is_set():
                 raise
             break
         with transaction.atomic():
-            counts = [write_pieces(memory, parts) for memory, parts in zip(batch, embedded, strict=True)]
+            counts = [_write_pieces(memory, parts) for memory, parts in zip(batch, embedded, strict=True)]
         written = [count for count in counts if count]
         done += len(written)
         pieces += sum(written)
@@ -114,7 +114,7 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
     return BackfillResult(done, pieces, skipped, owed_pieces().values("memory_id").distinct().count())
 
 
-def embed_readable(
+def _embed_readable(
     batch: Sequence[Memory], encoder: Encoder | None
 ) -> tuple[list[Memory], list[EmbeddedText]]:
     """Embed a batch; a text that makes the encoder raise is left out and logged, so that the others need not wait.
@@ -142,20 +142,20 @@ def embed_readable(
         return read, embedded
 
 
-def owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:
+def _owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:
     """Keys of up to `limit` memories without vectors, oldest first; they have one piece, as long as their text."""
     in_size = Q(end__gt=LONG_CHARS) if is_long else Q(end__lte=LONG_CHARS)
     found = owed_pieces().filter(in_size).order_by("memory_id")
     return found.values_list("memory_id", flat=True).distinct()[:limit]
 
 
-def index_encoder() -> Encoder:
+def _index_encoder() -> Encoder:
     """The encoder of the index's model if the installed model can act as it, else the configured one."""
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     return encoder.of_model(indexed_model()) or encoder
 
 
-def write_pieces(memory: Memory, embedded: EmbeddedText) -> int:
+def _write_pieces(memory: Memory, embedded: EmbeddedText) -> int:
     """Replace the missing pieces by embedded ones; return their number, 0 if another process was first or the memory is gone.
 
     A row's content never changes, so the text embedded outside the transaction is still its text.

@@ -37,10 +37,10 @@ def probe_waiting(actor: Actor, *, limit: int) -> None:
     waiting = Unprobed.objects.filter(memory__pieces__model=model, memory__pieces__embedding__isnull=False)
     keys = waiting.order_by("memory_id").values_list("memory_id", flat=True).distinct()[:limit]
     for key in keys:
-        probe_one(actor, key, model)
+        _probe_one(actor, key, model)
 
 
-def probe_one(actor: Actor, key: int, model: str) -> None:
+def _probe_one(actor: Actor, key: int, model: str) -> None:
     """Compare one text: it counts from now on, or waits for a curator since it restates a withdrawn one."""
     with transaction.atomic():
         row = Unprobed.objects.select_related("memory__group", "memory__thread").filter(memory=key).first()
@@ -53,11 +53,11 @@ def probe_one(actor: Actor, key: int, model: str) -> None:
         if not is_probed(memory.group_id, memory.scope, model):
             return  # a withdrawn text has no vector yet
         row.delete()
-        if not is_restated(actor, memory, model) and row.trust and not is_held_since(memory):
+        if not _is_restated(actor, memory, model) and row.trust and not _is_held_since(memory):
             release(actor, memory, row.trust)
 
 
-def is_restated(actor: Actor, memory: Memory, model: str) -> bool:
+def _is_restated(actor: Actor, memory: Memory, model: str) -> bool:
     """True if the text may restate a withdrawn one; links it to those with which it conflicts."""
     text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to, memory.scope)
     pieces = Piece.objects.filter(memory=memory, model=model, embedding__isnull=False).order_by("ordinal")
@@ -68,7 +68,7 @@ def is_restated(actor: Actor, memory: Memory, model: str) -> bool:
     return is_marked or bool(withdrawn_doubt(found))
 
 
-def is_held_since(memory: Memory) -> bool:
+def _is_held_since(memory: Memory) -> bool:
     """True if a person has verified or pinned what the text would replace since it was stored."""
     links = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
     targets = [link.target for link in links.select_related("target__group") if ON_APPROVAL in link.evidence]

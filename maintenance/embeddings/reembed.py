@@ -22,11 +22,11 @@ from memories.store.pieces import claim_index, embed_passages, indexed_model, pa
 from storage.bulk import batches
 from storage.progress import Progress, ignore_progress
 
-EMBED_BATCH = 64  # memories; the encoder sorts them by length and runs eight at a time
-WRITE_BATCH = 16  # memories per transaction: the longest that other writers wait
-DELETE_BATCH = 200
+_EMBED_BATCH = 64  # memories; the encoder sorts them by length and runs eight at a time
+_WRITE_BATCH = 16  # memories per transaction: the longest that other writers wait
+_DELETE_BATCH = 200
 MODEL_WAIT_S = 120.0
-MAX_ROUNDS = 50  # each embeds only what was stored during the previous one
+_MAX_ROUNDS = 50  # each embeds only what was stored during the previous one
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class ReembedResult:
 
 
 @dataclass(frozen=True)
-class EmbeddedCount:
+class _EmbeddedCount:
     """Numbers of memories and of their pieces that were embedded and written."""
 
     memories: int
     pieces: int
 
-    def __add__(self, other: "EmbeddedCount") -> "EmbeddedCount":
-        return EmbeddedCount(self.memories + other.memories, self.pieces + other.pieces)
+    def __add__(self, other: "_EmbeddedCount") -> "_EmbeddedCount":
+        return _EmbeddedCount(self.memories + other.memories, self.pieces + other.pieces)
 
 
 def plan_reembed(actor: Actor) -> ReembedPlan:
@@ -89,12 +89,12 @@ def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedRes
     target, before = encoder.model_id, indexed_model()
     with transaction.atomic():
         claim_index(target)
-    total = embed_lacking(encoder, progress)
+    total = _embed_lacking(encoder, progress)
     switched = False
     if before not in ("", target):
-        for _ in range(MAX_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             newest = Memory.objects.aggregate(newest=Max("key"))["newest"] or 0
-            total += embed_lacking(encoder, progress)
+            total += _embed_lacking(encoder, progress)
             is_complete = partial(_is_complete, target, after=newest)
             if search_index().switch_model(
                 target, is_complete=is_complete, progress=partial(progress, "indexing")
@@ -107,8 +107,8 @@ def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedRes
                 hint="Run 'loci model reembed' again at a quieter time.",
             )
     # A writer that was embedding during the switch may have stored vectors of the old model.
-    total += embed_lacking(encoder, progress)
-    deleted = delete_old_pieces(target, progress)
+    total += _embed_lacking(encoder, progress)
+    deleted = _delete_old_pieces(target, progress)
     if total.memories or switched or deleted:
         payload = {"action": "reembed", "before": before, "model": target, "memories": total.memories}
         audit.append(actor, Operation.RUN, subject="reembed", payload=payload)
@@ -126,22 +126,22 @@ def _is_complete(model: str, *, after: int) -> bool:
     return not lacking(model, after=after).exists()
 
 
-def embed_lacking(encoder: Encoder, report: Progress) -> EmbeddedCount:
+def _embed_lacking(encoder: Encoder, report: Progress) -> _EmbeddedCount:
     """Embed the memories without vectors of the encoder's model, in order of their keys."""
     to_do = lacking(encoder.model_id).count()
-    total, last = EmbeddedCount(0, 0), 0
-    while batch := list(lacking(encoder.model_id, after=last)[:EMBED_BATCH]):
-        total += embed_batch(batch, encoder)
+    total, last = _EmbeddedCount(0, 0), 0
+    while batch := list(lacking(encoder.model_id, after=last)[:_EMBED_BATCH]):
+        total += _embed_batch(batch, encoder)
         last = batch[-1].key
         report("embedding", min(total.memories, to_do), to_do)
     return total
 
 
-def embed_batch(batch: Sequence[Memory], encoder: Encoder) -> EmbeddedCount:
+def _embed_batch(batch: Sequence[Memory], encoder: Encoder) -> _EmbeddedCount:
     """Embed the memories, then write their pieces in short transactions."""
     embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
-    total = EmbeddedCount(0, 0)
-    for part in batches(zip(batch, embedded, strict=True), WRITE_BATCH):
+    total = _EmbeddedCount(0, 0)
+    for part in batches(zip(batch, embedded, strict=True), _WRITE_BATCH):
         with transaction.atomic():
             # Leave out memories that were purged, or embedded by another process, in the meantime.
             wanted = set(
@@ -151,11 +151,11 @@ def embed_batch(batch: Sequence[Memory], encoder: Encoder) -> EmbeddedCount:
             )
             rows = [piece_rows(memory, parts) for memory, parts in part if memory.key in wanted]
             Piece.objects.bulk_create([row for pieces in rows for row in pieces])
-        total += EmbeddedCount(len(rows), sum(len(pieces) for pieces in rows))
+        total += _EmbeddedCount(len(rows), sum(len(pieces) for pieces in rows))
     return total
 
 
-def delete_old_pieces(model: str, report: Progress) -> int:
+def _delete_old_pieces(model: str, report: Progress) -> int:
     """Delete other models' pieces, and pieces without a vector, of memories that have this model's; in small batches."""
     made = Piece.objects.filter(memory=OuterRef("memory"), model=model, embedding__isnull=False)
     # Two ranges instead of "not equal", which could not use the index on the model.
@@ -165,7 +165,7 @@ def delete_old_pieces(model: str, report: Progress) -> int:
     ]
     total, done = sum(rows.count() for rows in others), 0
     for rows in others:
-        while keys := list(rows.values_list("key", flat=True)[:DELETE_BATCH]):
+        while keys := list(rows.values_list("key", flat=True)[:_DELETE_BATCH]):
             Piece.objects.filter(key__in=keys).delete()
             done += len(keys)
             report("deleting old vectors", min(done, total), total)

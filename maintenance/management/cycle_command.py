@@ -36,16 +36,16 @@ class CycleCommand(FaceCommand):
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
         with StepBar(self.kind, unit="group") as bar:
-            plan = parse_plan(actor, options, kind=self.kind, report=bar.show)
+            plan = _parse_plan(actor, options, kind=self.kind, report=bar.show)
             if options["dry_run"]:
-                return preview_answer(preview_cycle(actor, plan), options)
+                return _preview_answer(preview_cycle(actor, plan), options)
             run = run_alone(actor, plan)
-        text = in_lines(steps_text(run.steps), outcome_text(run))
+        text = in_lines(steps_text(run.steps), _outcome_text(run))
         failed = run.status in (RunStatus.STOPPED, RunStatus.FAILED)
         return CommandAnswer({**RunOut.json(run), "steps": run.steps}, text, status=int(failed))
 
 
-def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
+def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
     """What a run would do."""
     text = in_lines(
         steps_text(preview.steps),
@@ -57,7 +57,7 @@ def preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswe
     return CommandAnswer(preview, text)
 
 
-def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, report: Progress) -> RunPlan:
+def _parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, report: Progress) -> RunPlan:
     """The run's plan from the command's options."""
     share = options["max_share"]
     if share is not None and not 0 <= share <= 1:
@@ -72,7 +72,7 @@ def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, report: Prog
     )
 
 
-def outcome_text(run: Run) -> str:
+def _outcome_text(run: Run) -> str:
     """How the run ended, and the command that undoes it."""
     if run.status == RunStatus.STOPPED:
         return f"Stopped: {run.error}\nUndo what it did: loci runs undo {run.id}"

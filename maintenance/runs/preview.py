@@ -22,7 +22,7 @@ from memories.queries.snapshot import as_json
 SHOWN_WORDS = 12
 MAX_CHANGES = 2_000  # listed in a preview; its counts cover all
 
-FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
+_FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PreviewedChange(Answer):
     id: str
     text: str
     made: bool
-    fields: FieldChanges
+    fields: _FieldChanges
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
 
 def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[PreviewedChange, ...], int]:
     """`limit` rows that a run changed, in order, after the first `offset`; and their number in all."""
-    found: list[tuple[RowChange, int, FieldChanges]] = []
+    found: list[tuple[RowChange, int, _FieldChanges]] = []
     total, steps = 0, changes_of_run(run.id)
     for change in RowChange.objects.filter(change__in=steps).order_by("key").iterator():
         for row, fields in unpack_change(change):
@@ -73,10 +73,10 @@ def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[Previe
             if total > offset and len(found) < limit:
                 found.append((change, row, fields))
     names = {
-        table: describe_rows(table, [row for change, row, _ in found if change.kept == table])
+        table: _describe_rows(table, [row for change, row, _ in found if change.kept == table])
         for table in {change.kept for change, _, _ in found}
     }
-    referenced = name_references([(change.kept, fields) for change, _, fields in found])
+    referenced = _name_references([(change.kept, fields) for change, _, fields in found])
     changes = []
     for change, row, fields in found:
         id_, text = names[change.kept].get(row, (str(row), ""))
@@ -88,7 +88,7 @@ def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[Previe
     return tuple(changes), total
 
 
-def name_references(rows: Sequence[tuple[str, FieldChanges]]) -> dict[tuple[str, str], dict[int, str]]:
+def _name_references(rows: Sequence[tuple[str, _FieldChanges]]) -> dict[tuple[str, str], dict[int, str]]:
     """What the keys in foreign-key fields stand for in words, by table and field: keys are internal."""
     keys: dict[tuple[str, str], set[int]] = {}
     for table, fields in rows:
@@ -105,7 +105,7 @@ def name_references(rows: Sequence[tuple[str, FieldChanges]]) -> dict[tuple[str,
     return found
 
 
-def unpack_change(change: RowChange) -> Iterator[tuple[int, FieldChanges]]:
+def unpack_change(change: RowChange) -> Iterator[tuple[int, _FieldChanges]]:
     """The rows of one kept change with their fields; a batch holds several."""
     if change.op == "b":
         for key, fields in unpack_batch(change):
@@ -114,7 +114,7 @@ def unpack_change(change: RowChange) -> Iterator[tuple[int, FieldChanges]]:
     yield change.row, dict(change.vals or {})
 
 
-def describe_rows(table: str, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
+def _describe_rows(table: str, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
     """The id and one line of text of each row that still exists, by key."""
     model = table_named(table).model
     rows: QuerySet[Any] = model._base_manager.all()

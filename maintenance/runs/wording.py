@@ -26,13 +26,13 @@ SINGULAR = {
     "possible duplicates": "possible duplicate",
     "conflicts": "conflict",
 }
-STEP_WORDS = {"findings": "duplicates and conflicts"}  # the others are shown by their names
-EMPTY_VALUE = gettext_noop("nothing")
+_STEP_WORDS = {"findings": "duplicates and conflicts"}  # the others are shown by their names
+_EMPTY_VALUE = gettext_noop("nothing")
 MAX_VALUE_CHARS = 60
 
 
 @dataclass(frozen=True)
-class ShownStep:
+class _ShownStep:
     """One step of a run: its counts, its duration, and its share of the run's duration (0–100)."""
 
     name: str
@@ -53,7 +53,7 @@ class ShownField:
 
 
 @dataclass(frozen=True)
-class ShownChange:
+class _ShownChange:
     """A row that a run changed. `is_memory`: its id has a page. `made`: the run created it; `fields` is empty."""
 
     text: str
@@ -73,17 +73,17 @@ def format_counts(counts: dict[str, Any]) -> str:
     return gettext(", ").join(parts)
 
 
-def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
+def format_steps(steps: Sequence[dict[str, Any]]) -> list[_ShownStep]:
     """A run's stored steps with each one's share of the time; missing or malformed numbers count as 0."""
-    whole = sum(read_number(step, "seconds") for step in steps) or 1.0
+    whole = sum(_read_number(step, "seconds") for step in steps) or 1.0
     return [
-        ShownStep(
+        _ShownStep(
             name=step_words(str(step.get("step", ""))),
             counts=format_counts(step.get("counts", {})),
-            seconds=read_number(step, "seconds"),
-            batches=int(read_number(step, "batches")),
-            longest_lock_ms=round(1000 * read_number(step, "longest_lock_s")),
-            share=round(100 * read_number(step, "seconds") / whole),
+            seconds=_read_number(step, "seconds"),
+            batches=int(_read_number(step, "batches")),
+            longest_lock_ms=round(1000 * _read_number(step, "longest_lock_s")),
+            share=round(100 * _read_number(step, "seconds") / whole),
         )
         for step in steps
     ]
@@ -91,16 +91,16 @@ def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
 
 def step_words(name: str) -> str:
     """A step's name for people."""
-    return pgettext("word", STEP_WORDS.get(name, name)) if name else ""
+    return pgettext("word", _STEP_WORDS.get(name, name)) if name else ""
 
 
-def read_number(step: dict[str, Any], name: str) -> float:
+def _read_number(step: dict[str, Any], name: str) -> float:
     """A number of a stored step; 0 if it is missing or of another type."""
     value = step.get(name, 0)
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[ShownChange]]]:
+def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[_ShownChange]]]:
     """The changes grouped by step, in the order in which they were made."""
     return [
         (step_words(step), [format_change(change) for change in of_step])
@@ -108,7 +108,7 @@ def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[S
     ]
 
 
-def format_change(change: PreviewedChange) -> ShownChange:
+def format_change(change: PreviewedChange) -> _ShownChange:
     """One changed row in words; of a row that the run created, its text is enough."""
     fields = [
         ShownField(
@@ -118,7 +118,7 @@ def format_change(change: PreviewedChange) -> ShownChange:
         )
         for name, (before, after) in change.fields.items()
     ]
-    return ShownChange(
+    return _ShownChange(
         text=change.text or f"{change.table} {change.id}",
         id=change.id,
         is_memory=change.table == "memories_memory"
@@ -131,7 +131,7 @@ def format_change(change: PreviewedChange) -> ShownChange:
 def format_value(value: Any) -> str:
     """A value for people: numbers with three decimals, times to the minute, at most a line."""
     if value is None or value == "":
-        return gettext(EMPTY_VALUE)
+        return gettext(_EMPTY_VALUE)
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, str) and (moment := parse_moment(value)):

@@ -29,7 +29,7 @@ def _do_added(name: str, actor: Actor) -> str | None:
     return done
 
 
-LATE_PERIODS = 2  # a job is overdue after that many periods without a run
+_LATE_PERIODS = 2  # a job is overdue after that many periods without a run
 
 # A new job is one line. `every` zero: the job runs only on request.
 # What a job does is imported when it runs: a list of jobs needs none of it.
@@ -119,7 +119,7 @@ def job_statuses() -> list[JobStatus]:
 def job_status(job: Job, row: JobLock | None, *, now: datetime) -> JobStatus:
     """The status of a job; `row` is None if no worker has seen the job yet."""
     row = row or JobLock(name=job.name, expected_since=now)
-    state, since, by = next(matching_states(job, row, now))
+    state, since, by = next(_matching_states(job, row, now))
     return JobStatus(
         name=job.name,
         every_s=job.every.total_seconds(),
@@ -134,7 +134,7 @@ def job_status(job: Job, row: JobLock | None, *, now: datetime) -> JobStatus:
     )
 
 
-def matching_states(job: Job, row: JobLock, now: datetime) -> Iterator[tuple[str, datetime | None, str]]:
+def _matching_states(job: Job, row: JobLock, now: datetime) -> Iterator[tuple[str, datetime | None, str]]:
     """The states that apply to a job, each with since when and by whom; the most important comes first."""
     if is_held(row, now=now):
         yield "running", row.last_started, row.holder
@@ -147,7 +147,7 @@ def matching_states(job: Job, row: JobLock, now: datetime) -> Iterator[tuple[str
     if not job.every:
         yield "off", None, ""
     seen = max(row.last_finished or row.expected_since, row.expected_since)
-    if job.is_due is None and now - seen > job.every * LATE_PERIODS:
+    if job.is_due is None and now - seen > job.every * _LATE_PERIODS:
         yield "overdue", seen + job.every, ""
     moment = next_run(job, row)
     is_next = job.is_due is None and moment is not None and moment <= now
@@ -163,7 +163,7 @@ def pause_job(actor: Actor, name: str) -> JobStatus:
         InvalidInput: it is the heartbeat.
         Conflict: it is already paused.
     """
-    job = find_job(actor, name)
+    job = _find_job(actor, name)
     if name == HEARTBEAT:
         raise InvalidInput(
             "The heartbeat cannot be paused: it shows that a worker is alive.",
@@ -177,8 +177,8 @@ def pause_job(actor: Actor, name: str) -> JobStatus:
         )
         if not paused:
             raise Conflict(f"The job '{name}' is already paused.", hint="Resume it to let it run.")
-        log_action(actor, name, "pause")
-    return read_status(job)
+        _log_action(actor, name, "pause")
+    return _read_status(job)
 
 
 def resume_job(actor: Actor, name: str) -> JobStatus:
@@ -188,13 +188,13 @@ def resume_job(actor: Actor, name: str) -> JobStatus:
         NotPermitted, NotFound: as pause_job().
         Conflict: it is not paused.
     """
-    job = find_job(actor, name)
+    job = _find_job(actor, name)
     with transaction.atomic():
         resumed = JobLock.objects.filter(name=name).exclude(paused_at=None)
         if not resumed.update(paused_at=None, paused_by="", expected_since=timezone.now()):
             raise Conflict(f"The job '{name}' is not paused.", hint="There is nothing to resume.")
-        log_action(actor, name, "resume")
-    return read_status(job)
+        _log_action(actor, name, "resume")
+    return _read_status(job)
 
 
 def request_run(actor: Actor, name: str) -> JobStatus:
@@ -204,18 +204,18 @@ def request_run(actor: Actor, name: str) -> JobStatus:
         NotPermitted, NotFound: as pause_job().
         Conflict: it is paused, running or already requested.
     """
-    job = find_job(actor, name)
+    job = _find_job(actor, name)
     with transaction.atomic():
         row, _ = JobLock.objects.get_or_create(name=name)
-        check_free(row)
+        _check_free(row)
         if row.asked_at is not None:
             raise Conflict(
                 f"'{row.asked_by}' has already requested the job '{name}'.",
                 hint="A worker starts it within a minute.",
             )
         JobLock.objects.filter(name=name).update(asked_at=timezone.now(), asked_by=actor.name)
-        log_action(actor, name, "ask")
-    return read_status(job)
+        _log_action(actor, name, "ask")
+    return _read_status(job)
 
 
 def run_now(actor: Actor, name: str) -> JobStatus:
@@ -226,15 +226,15 @@ def run_now(actor: Actor, name: str) -> JobStatus:
         Conflict: it is paused or running.
         Unavailable: it failed.
     """
-    job = find_job(actor, name)
+    job = _find_job(actor, name)
     with transaction.atomic():
         row, _ = JobLock.objects.get_or_create(name=name)
-        check_free(row)
-        log_action(actor, name, "run")
+        _check_free(row)
+        _log_action(actor, name, "run")
     try:
         if not do_job(job, actor=actor):
             row.refresh_from_db()
-            check_free(row)
+            _check_free(row)
             raise Conflict(
                 f"Another process has started the job '{name}'.", hint="Try again when it has ended."
             )
@@ -245,10 +245,10 @@ def run_now(actor: Actor, name: str) -> JobStatus:
             f"The job '{name}' failed ({type(error).__name__}: {error}).",
             hint="'loci schedule' shows the error; the log has details.",
         ) from error
-    return read_status(job)
+    return _read_status(job)
 
 
-def check_free(row: JobLock) -> None:
+def _check_free(row: JobLock) -> None:
     """Raise Conflict if the job is paused or running."""
     if row.paused_at is not None:
         raise Conflict(
@@ -261,12 +261,12 @@ def check_free(row: JobLock) -> None:
         )
 
 
-def read_status(job: Job) -> JobStatus:
+def _read_status(job: Job) -> JobStatus:
     """The job's status now, read from its row."""
     return job_status(job, JobLock.objects.get(name=job.name), now=timezone.now())
 
 
-def find_job(actor: Actor, name: str) -> Job:
+def _find_job(actor: Actor, name: str) -> Job:
     """The job of this name. Raises NotPermitted or NotFound."""
     require_admin_of_all(actor, "see and change the schedule")
     for job in JOBS:
@@ -276,6 +276,6 @@ def find_job(actor: Actor, name: str) -> Job:
     raise NotFound(f"There is no job '{name}'.", hint=f"The jobs are {choices}.", field="name")
 
 
-def log_action(actor: Actor, name: str, action: str) -> None:
+def _log_action(actor: Actor, name: str, action: str) -> None:
     """Append an action on a job to the audit log."""
     audit.append(actor, Operation.SCHEDULE, subject=f"job:{name}", payload={"action": action})

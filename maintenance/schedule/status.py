@@ -21,10 +21,10 @@ def further_statistics() -> dict[str, dict[str, str]]:
 
 def describe_schedule() -> dict[str, str]:
     """A line for each job but the heartbeat: its last run, its next run, and any problem."""
-    return {job.name: describe_job(job) for job in job_statuses() if job.name != HEARTBEAT}
+    return {job.name: _describe_job(job) for job in job_statuses() if job.name != HEARTBEAT}
 
 
-def describe_job(job: JobStatus) -> str:
+def _describe_job(job: JobStatus) -> str:
     """A job's status in one line: "last run 2026-03-01T12:00Z, next 2026-03-02T12:00Z, failed 2×"."""
     parts = [f"last run {job.last_run:%Y-%m-%dT%H:%MZ}" if job.last_run else "never ran"]
     if job.next_run:

@@ -29,13 +29,13 @@ from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 
 MAX_AT_ONCE = 500  # each memory is changed in a transaction of its own
-MAX_TRIED = 100  # memories that the preview tries
-MAX_ERRORS_SHOWN = 5
+_MAX_TRIED = 100  # memories that the preview tries
+_MAX_ERRORS_SHOWN = 5
 SESSION_KEY = "bulk-undo"
-OF_VERBS = ("approve", "reject", "verify", "pin", "unpin", "forget", "restore")
+_OF_VERBS = ("approve", "reject", "verify", "pin", "unpin", "forget", "restore")
 
 
-class BulkEffect(StrEnum):
+class _BulkEffect(StrEnum):
     """What an action did to a memory, or would do."""
 
     CHANGED = "changed"
@@ -44,11 +44,11 @@ class BulkEffect(StrEnum):
 
 
 # Actor, memory, reason, what the action's own field holds (tags, or one group), dry_run.
-Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], BulkEffect]
+_Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], _BulkEffect]
 
 
 @dataclass
-class BulkResult:
+class _BulkResult:
     """What became of the chosen memories."""
 
     changed: int = 0
@@ -57,18 +57,18 @@ class BulkResult:
     undo_ids: list[str] = field(default_factory=list)
 
 
-ApplyAll = Callable[[Actor, Sequence[Memory], str, tuple[str, ...], bool], BulkResult]
+_ApplyAll = Callable[[Actor, Sequence[Memory], str, tuple[str, ...], bool], _BulkResult]
 
 
 @dataclass(frozen=True)
-class BulkAction:
+class _BulkAction:
     """One entry of the list's menu of actions. `past` completes "12 memories …". It has one of `apply` and `apply_all`."""
 
     name: str
     label: str
     past: str
-    apply: Apply | None = None
-    apply_all: ApplyAll | None = None
+    apply: _Apply | None = None
+    apply_all: _ApplyAll | None = None
     needs_reason: bool = False
     needs_tags: bool = False
     needs_group: bool = False
@@ -80,7 +80,7 @@ class BulkAction:
         return self.needs_tags or self.needs_group
 
 
-class BulkForm(ReasonForm):
+class _BulkForm(ReasonForm):
     """The reason, and the tags or the group where the action needs them."""
 
     tags = forms.CharField(
@@ -92,7 +92,7 @@ class BulkForm(ReasonForm):
     group = forms.ChoiceField(label=gettext_lazy("Move to"), widget=UnfoldAdminSelectWidget())
     field_order = ("tags", "group", "reason")
 
-    def __init__(self, action: BulkAction, actor: Actor, data: Any = None) -> None:
+    def __init__(self, action: _BulkAction, actor: Actor, data: Any = None) -> None:
         super().__init__(data, is_required=action.needs_reason)
         if not action.needs_tags:
             del self.fields["tags"]
@@ -120,7 +120,7 @@ class BulkActionsMixin(LociAdmin):
         return answer
 
     def run_action(
-        self, request: HttpRequest, rows: QuerySet[Memory], action: BulkAction
+        self, request: HttpRequest, rows: QuerySet[Memory], action: _BulkAction
     ) -> HttpResponse | None:
         """Ask with a preview; once that is answered, change the memories."""
         chosen = list(rows[: MAX_AT_ONCE + 1])
@@ -135,25 +135,25 @@ class BulkActionsMixin(LociAdmin):
         is_answered = "confirm" in request.POST
         is_sent = is_answered or "tags" in request.POST or "group" in request.POST
         actor = actor_of(request)
-        form = BulkForm(action, actor, request.POST if is_sent else None)
+        form = _BulkForm(action, actor, request.POST if is_sent else None)
         if not is_answered or not form.is_valid():
             return self.ask(request, chosen, action, form)
         reason = form.cleaned_data["reason"]
-        done = apply_to_each(actor, chosen, action, reason=reason, given=form.given())
+        done = _apply_to_each(actor, chosen, action, reason=reason, given=form.given())
         report(request, action, done, len(chosen))
         return HttpResponseRedirect(request.get_full_path())
 
     def ask(
-        self, request: HttpRequest, chosen: Sequence[Memory], action: BulkAction, form: BulkForm
+        self, request: HttpRequest, chosen: Sequence[Memory], action: _BulkAction, form: _BulkForm
     ) -> HttpResponse:
         """The page with what the action would do."""
         given, actor = form.given(), actor_of(request)
-        would: BulkResult | None = None
+        would: _BulkResult | None = None
         notes: tuple[str, ...] = ()
         if given or not action.has_own_field:
-            tried = chosen[:MAX_TRIED]
-            would = apply_to_each(actor, tried, action, reason="preview", given=given, dry_run=True)
-            notes = lines_on_traces(chosen) if action.needs_group else ()
+            tried = chosen[:_MAX_TRIED]
+            would = _apply_to_each(actor, tried, action, reason="preview", given=given, dry_run=True)
+            notes = _lines_on_traces(chosen) if action.needs_group else ()
         context = {
             "title": ngettext("{label}: {count} memory?", "{label}: {count} memories?", len(chosen)).format(
                 label=gettext(action.label), count=len(chosen)
@@ -163,7 +163,7 @@ class BulkActionsMixin(LociAdmin):
             "chosen": chosen,
             "would": would,
             "notes": notes,
-            "untried": max(0, len(chosen) - MAX_TRIED),
+            "untried": max(0, len(chosen) - _MAX_TRIED),
             "back": request.get_full_path(),
         }
         return self.render(request, "admin/memories/memory/bulk.html", context)
@@ -185,22 +185,22 @@ class BulkActionsMixin(LociAdmin):
                 request,
                 gettext("Taken back: {undone} of {last}.").format(undone=undone, last=len(last["ids"])),
             )
-        for line in refused[:MAX_ERRORS_SHOWN]:
+        for line in refused[:_MAX_ERRORS_SHOWN]:
             messages.error(request, line)
         return HttpResponseRedirect(self.url("changelist"))
 
 
-def apply_to_each(
+def _apply_to_each(
     actor: Actor,
     chosen: Sequence[Memory],
-    action: BulkAction,
+    action: _BulkAction,
     *,
     reason: str,
     given: tuple[str, ...],
     dry_run: bool = False,
-) -> BulkResult:
+) -> _BulkResult:
     """Apply the action to each memory in a transaction of its own, or to all at once; refusals are collected."""
-    done = BulkResult()
+    done = _BulkResult()
     if action.apply_all is not None:
         return action.apply_all(actor, chosen, reason, given, dry_run)
     if action.apply is None:
@@ -213,14 +213,14 @@ def apply_to_each(
             text = Truncator(memory.content).chars(60)
             done.refused.append(gettext("“{text}”: {refusal}").format(text=text, refusal=refusal))
             continue
-        done.changed += effect is BulkEffect.CHANGED
-        done.queued += effect is BulkEffect.QUEUED
+        done.changed += effect is _BulkEffect.CHANGED
+        done.queued += effect is _BulkEffect.QUEUED
         if not dry_run and (undo_id := undo_id_of(actor, work)):
             done.undo_ids.append(undo_id)
     return done
 
 
-def report(request: HttpRequest, action: BulkAction, done: BulkResult, count: int) -> None:
+def report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: int) -> None:
     """Say what was done, and note in the session how it is taken back."""
     if done.changed:
         messages.success(
@@ -235,12 +235,12 @@ def report(request: HttpRequest, action: BulkAction, done: BulkResult, count: in
         messages.success(
             request, gettext("{queued} waiting for a curator: see the Review.").format(queued=done.queued)
         )
-    for line in done.refused[:MAX_ERRORS_SHOWN]:
+    for line in done.refused[:_MAX_ERRORS_SHOWN]:
         messages.error(request, line)
-    if len(done.refused) > MAX_ERRORS_SHOWN:
+    if len(done.refused) > _MAX_ERRORS_SHOWN:
         messages.error(
             request,
-            gettext("{refused} more were refused.").format(refused=len(done.refused) - MAX_ERRORS_SHOWN),
+            gettext("{refused} more were refused.").format(refused=len(done.refused) - _MAX_ERRORS_SHOWN),
         )
     if done.undo_ids:
         request.session[SESSION_KEY] = {
@@ -251,17 +251,19 @@ def report(request: HttpRequest, action: BulkAction, done: BulkResult, count: in
         }
 
 
-def verb_action(name: str) -> BulkAction:
+def _verb_action(name: str) -> _BulkAction:
     """The action that applies a verb."""
     verb = VERBS[name]
 
-    def apply(actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool) -> BulkEffect:
+    def apply(
+        actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
+    ) -> _BulkEffect:
         done = verb.apply(actor, memory.id, reason=reason, dry_run=dry_run)
         if done.queued:
-            return BulkEffect.QUEUED
-        return BulkEffect.CHANGED if done.changed or dry_run else BulkEffect.NONE
+            return _BulkEffect.QUEUED
+        return _BulkEffect.CHANGED if done.changed or dry_run else _BulkEffect.NONE
 
-    return BulkAction(
+    return _BulkAction(
         name,
         verb.button.label,
         verb.button.past,
@@ -271,26 +273,28 @@ def verb_action(name: str) -> BulkAction:
     )
 
 
-def tag_action(
+def _tag_action(
     name: str, label: str, past: str, wanted: Callable[[list[str], tuple[str, ...]], tuple[str, ...]]
-) -> BulkAction:
+) -> _BulkAction:
     """The action that sets the tags that `wanted` makes of the memory's and the typed ones, if they differ."""
 
-    def apply(actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool) -> BulkEffect:
+    def apply(
+        actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
+    ) -> _BulkEffect:
         tags = wanted(memory.tags, given)
         if tags == tuple(memory.tags):
-            return BulkEffect.NONE
+            return _BulkEffect.NONE
         edited = edit(actor, memory.id, EditDraft(tags=tags), reason=reason, dry_run=dry_run)
-        return BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else BulkEffect.CHANGED
+        return _BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else _BulkEffect.CHANGED
 
-    return BulkAction(name, label, past, apply, needs_tags=True)
+    return _BulkAction(name, label, past, apply, needs_tags=True)
 
 
-def move_all(
+def _move_all(
     actor: Actor, chosen: Sequence[Memory], reason: str, given: tuple[str, ...], dry_run: bool
-) -> BulkResult:
+) -> _BulkResult:
     """Move the memories to the chosen group, those of each group in one transaction."""
-    done = BulkResult()
+    done = _BulkResult()
     texts = {memory.id: Truncator(memory.content).chars(60) for memory in chosen}
     for group in {memory.group_id: memory.group for memory in chosen}.values():
         rows = [memory for memory in chosen if memory.group_id == group.key and group.slug != given[0]]
@@ -313,7 +317,7 @@ def move_all(
     return done
 
 
-def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
+def _lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
     """What keeps naming the memories in each group that they would leave."""
     lines = []
     for group in {memory.group_id: memory.group for memory in chosen}.values():
@@ -323,24 +327,26 @@ def lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
 
 
 BULK_ACTIONS = (
-    *(verb_action(name) for name in OF_VERBS),
-    tag_action(
+    *(_verb_action(name) for name in _OF_VERBS),
+    _tag_action(
         "tag",
         gettext_noop("Add tags"),
         "tagged",
         lambda own, given: tuple(dict.fromkeys((*own, *given))),
     ),
-    tag_action(
+    _tag_action(
         "untag",
         gettext_noop("Remove tags"),
         "untagged",
         lambda own, given: tuple(tag for tag in own if tag not in given),
     ),
-    BulkAction("move", gettext_noop("Move to another group"), "moved", apply_all=move_all, needs_group=True),
+    _BulkAction(
+        "move", gettext_noop("Move to another group"), "moved", apply_all=_move_all, needs_group=True
+    ),
 )
 
 
-def menu_entry(action: BulkAction) -> Callable[..., HttpResponse | None]:
+def menu_entry(action: _BulkAction) -> Callable[..., HttpResponse | None]:
     """The action as Django's list offers it."""
 
     def run(admin: BulkActionsMixin, request: HttpRequest, rows: QuerySet[Memory]) -> HttpResponse | None:

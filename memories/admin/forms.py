@@ -25,8 +25,8 @@ from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import FieldInput, RecordField, offered_in
 from memories.models import Memory
 
-NEW_GROUP = "new_group"
-DRAFT_FIELDS = offered_in(FieldInput.NEW_FORM, STORED)
+_NEW_GROUP = "new_group"
+_DRAFT_FIELDS = offered_in(FieldInput.NEW_FORM, STORED)
 EDIT_FIELDS = offered_in(FieldInput.EDIT_FORM, EDITED)
 
 
@@ -48,7 +48,7 @@ def group_choices(actor: Actor) -> list[tuple[str, str]]:
     ]
 
 
-def form_field(field: RecordField) -> forms.Field:
+def _form_field(field: RecordField) -> forms.Field:
     """The input for a field's kind; the services check the value."""
     match field.kind:
         case OneOf(choices, unset):
@@ -80,14 +80,14 @@ def form_field(field: RecordField) -> forms.Field:
     )
 
 
-def as_input(kind: Kind, value: Any) -> Any:
+def _as_input(kind: Kind, value: Any) -> Any:
     """A value as its input shows it: times without seconds, tags separated by commas."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M}"
     return ", ".join(value) if isinstance(kind, Tags) else value
 
 
-def from_input(kind: Kind, value: Any) -> Any:
+def _from_input(kind: Kind, value: Any) -> Any:
     """The value of an input's cleaned data."""
     if not isinstance(kind, Tags):
         return value
@@ -121,35 +121,35 @@ class DraftForm(forms.Form):
     )
     # Others follow.
     field_order = (
-        "content", "type", "group", NEW_GROUP, "scope", "tags", "importance", "confidence", "valid_from", "valid_to",
+        "content", "type", "group", _NEW_GROUP, "scope", "tags", "importance", "confidence", "valid_from", "valid_to",
         "supersedes",
     )  # fmt: skip
 
     def __init__(self, actor: Actor, data: Any = None, *, initial: dict[str, Any] | None = None) -> None:
         default = Draft("")
-        start = {field.name: as_input(field.kind, getattr(default, field.name)) for field in DRAFT_FIELDS}
+        start = {field.name: _as_input(field.kind, getattr(default, field.name)) for field in _DRAFT_FIELDS}
         super().__init__(data, initial=start | (initial or {}))
-        self.fields.update({field.name: form_field(field) for field in DRAFT_FIELDS})
+        self.fields.update({field.name: _form_field(field) for field in _DRAFT_FIELDS})
         self.order_fields(self.field_order)
         groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
         if actor.may(CREATE_GROUP):
             self.fields["group"].required = False
         else:
-            del self.fields[NEW_GROUP]
+            del self.fields[_NEW_GROUP]
         self.fields["group"].choices = [("", gettext("choose")), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         """Require a group, existing or new."""
         data: dict[str, Any] = super().clean() or {}
-        if not data.get("group") and not data.get(NEW_GROUP) and "group" not in self.errors:
+        if not data.get("group") and not data.get(_NEW_GROUP) and "group" not in self.errors:
             self.add_error("group", gettext("Choose a group, or name a new one."))
         return data
 
     def draft(self) -> Draft:
         """The form's data as a Draft."""
         data = self.cleaned_data
-        values = {field.name: from_input(field.kind, data[field.name]) for field in DRAFT_FIELDS}
-        group = data.get(NEW_GROUP) or data["group"]
+        values = {field.name: _from_input(field.kind, data[field.name]) for field in _DRAFT_FIELDS}
+        group = data.get(_NEW_GROUP) or data["group"]
         return Draft(
             data["content"], **values, supersedes=data["supersedes"], group=group, allow=vouched_kinds(self)
         )
@@ -167,12 +167,12 @@ class EditForm(ReasonForm):
 
     def __init__(self, memory: Memory, data: Any = None) -> None:
         super().__init__(data)
-        self.fields.update({field.name: form_field(field) for field in EDIT_FIELDS})
+        self.fields.update({field.name: _form_field(field) for field in EDIT_FIELDS})
         self.order_fields(self.field_order)
         self.initial = {
             "content": memory.content,
             "version": memory.version,
-            **{field.name: as_input(field.kind, getattr(memory, field.name)) for field in EDIT_FIELDS},
+            **{field.name: _as_input(field.kind, getattr(memory, field.name)) for field in EDIT_FIELDS},
         }
 
     def edit(self) -> EditDraft:
@@ -182,7 +182,7 @@ class EditForm(ReasonForm):
         values = {"content": data["content"].replace("\r\n", "\n")}
         changed = {name: value for name, value in values.items() if value != self.initial[name]}
         for field in EDIT_FIELDS:
-            value = from_input(field.kind, data[field.name])
-            if as_input(field.kind, value) != self.initial[field.name]:
+            value = _from_input(field.kind, data[field.name])
+            if _as_input(field.kind, value) != self.initial[field.name]:
                 changed[field.name] = value
         return EditDraft(**changed, version=data["version"], allow=vouched_kinds(self))

@@ -30,7 +30,7 @@ def _administers(request: HttpRequest, group: Model | None) -> bool:
     return group is None or actor.may(ADMIN, group.pk)
 
 
-class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+class _MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     """The members of a group, editable by its admins."""
 
     model = Membership
@@ -112,7 +112,7 @@ class GroupAdmin(WordedForm, LociAdmin):
         "An agent creates a group by storing into it with a token that may create groups; or create one here."
     )
     own_pages = {"left_behind": ("<path:object_id>/left-behind/", "left_behind_view")}
-    inlines = (MemberInline,)
+    inlines = (_MemberInline,)
     readonly_fields = ("created_by", "created_at", "updated_at", "moved_away", "held")
     fieldsets = (
         (None, {"fields": ("name", "title", "instructions")}),
@@ -135,7 +135,7 @@ class GroupAdmin(WordedForm, LociAdmin):
         limits = () if actor_of(request).is_admin_of_all else ("max_memories", "max_bytes")
         return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *limits)
 
-    def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:
+    def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[_MemberInline], ...]:
         """Members are shown once the group exists."""
         return self.inlines if obj is not None else ()
 
@@ -193,7 +193,7 @@ class GroupAdmin(WordedForm, LociAdmin):
             title=gettext("Purge what moved memories left in {group}?").format(group=group.slug),
             button=gettext("Purge what stayed behind"),
             back=self.url("change", group.id),
-            consequences=left_behind_lines(would),
+            consequences=_left_behind_lines(would),
             is_dangerous=True,
         )
 
@@ -239,7 +239,7 @@ class GroupAdmin(WordedForm, LociAdmin):
         below = gettext("below confidence {policy_confidence:g}").format(
             policy_confidence=group.policy_confidence
         )
-        return str(WAITING_WRITES.get(group.policy, below))
+        return str(_WAITING_WRITES.get(group.policy, below))
 
     @column(gettext_lazy("kind"), ordering="private", labels={"archived": "warning", "private": "info"})
     def seen_by(self, group: Group) -> str:
@@ -247,14 +247,14 @@ class GroupAdmin(WordedForm, LociAdmin):
         return "archived" if group.archived else "private" if group.private else "open"
 
 
-WAITING_WRITES = {
+_WAITING_WRITES = {
     "none": gettext_lazy("nothing"),
     "agents": gettext_lazy("writes by agents"),
     "all": gettext_lazy("everything"),
 }
 
 
-def left_behind_lines(would: LeftBehind) -> tuple[str, ...]:
+def _left_behind_lines(would: LeftBehind) -> tuple[str, ...]:
     """The consequences of a purge, in words."""
     more = would.elsewhere
     line = ngettext(

@@ -19,7 +19,7 @@ from access.admin.page import LociAdmin, LociChangeList
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
-CLOSING = {
+_CLOSING = {
     "settle": (
         LinkStatus.SETTLED,
         gettext_lazy("Settle"),
@@ -38,14 +38,14 @@ CLOSING = {
     ),
 }
 LIST_CHARS = 90
-TITLES = {
+_TITLES = {
     LinkKind.DUPLICATE: gettext_lazy("Possible duplicate"),
     LinkKind.CONFLICT: gettext_lazy("Conflict"),
     LinkKind.DERIVED: gettext_lazy("Derived from another memory"),
     LinkKind.EVIDENCE: gettext_lazy("Evidence"),
 }
 # Derivation needs no decision; wrong evidence can be dismissed.
-CLOSED_BY = {
+_CLOSED_BY = {
     LinkKind.DUPLICATE: ("settle", "dismiss"),
     LinkKind.CONFLICT: ("settle", "dismiss"),
     LinkKind.EVIDENCE: ("dismiss",),
@@ -57,7 +57,7 @@ ENDS = {
 }
 
 
-class AskingLinks(LociChangeList):
+class _AskingLinks(LociChangeList):
     """The links that need a decision; a summary has dozens of others, which its own page shows."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
@@ -66,7 +66,7 @@ class AskingLinks(LociChangeList):
         return rows.filter(kind__in=REVIEWED_KINDS)
 
 
-class AskingKindFilter(ChoicesFieldListFilter):
+class _AskingKindFilter(ChoicesFieldListFilter):
     """Filter by the kinds that the list shows, and no others."""
 
     def choices(self, changelist: Any) -> Iterator[Any]:
@@ -84,9 +84,9 @@ class LinkAdmin(LociAdmin):
     list_name = gettext_lazy("Duplicates and conflicts")
     list_display = ("what", "first", "second", "cosine", "status_label", "created_at")
     list_display_links = ("what", "first", "second")
-    list_filter = ("status", ("kind", AskingKindFilter))
+    list_filter = ("status", ("kind", _AskingKindFilter))
     empty_hint = gettext_lazy("Links appear when a new memory may repeat or contradict an existing one.")
-    list_class = AskingLinks
+    list_class = _AskingLinks
     own_pages = {"close": ("<str:object_id>/<str:verb>/", "close_view")}
     ordering = ("-key",)
 
@@ -102,9 +102,9 @@ class LinkAdmin(LociAdmin):
         actor = actor_of(request)
         may_close = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
         kind = LinkKind(link.kind)
-        closing = CLOSED_BY.get(kind, ()) if may_close and link.status == LinkStatus.OPEN else ()
+        closing = _CLOSED_BY.get(kind, ()) if may_close and link.status == LinkStatus.OPEN else ()
         context = {
-            "title": TITLES[kind],
+            "title": _TITLES[kind],
             "link": link,
             "says_status": kind in REVIEWED_KINDS or link.status != LinkStatus.OPEN,
             "sides": list(
@@ -114,18 +114,18 @@ class LinkAdmin(LociAdmin):
                     strict=True,
                 )
             ),
-            "closing": [(name, CLOSING[name][1]) for name in closing],
-            "meanings": [CLOSING[name][1::2] for name in closing],
+            "closing": [(name, _CLOSING[name][1]) for name in closing],
+            "meanings": [_CLOSING[name][1::2] for name in closing],
             "review_url": f"{reverse('review')}?kind={kind}" if closing and kind in REVIEWED_KINDS else "",
         }
         return self.render(request, "admin/memories/link/page.html", context)
 
     def close_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """Ask for the reason, then close the link."""
-        if verb not in CLOSING:
+        if verb not in _CLOSING:
             raise Http404
         link: Link = self.get_or_404(request, object_id)
-        status, label, title, meaning = CLOSING[verb]
+        status, label, title, meaning = _CLOSING[verb]
         question = Confirmation(
             title=str(title),
             button=str(label),

@@ -30,12 +30,12 @@ from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 
-SUBJECT_PREFIX = "token:"  # of the subject of a row about one token
-OPERATION_LABELS: dict[str, str] = {Operation.STORE: "success", Operation.REFUSE: "danger"}
-OPERATION_LABELS |= {verb.operation: verb.log_color for verb in VERBS.values() if verb.log_color}
+_SUBJECT_PREFIX = "token:"  # of the subject of a row about one token
+_OPERATION_LABELS: dict[str, str] = {Operation.STORE: "success", Operation.REFUSE: "danger"}
+_OPERATION_LABELS |= {verb.operation: verb.log_color for verb in VERBS.values() if verb.log_color}
 
 
-class OperationFilter(ColumnFilter):
+class _OperationFilter(ColumnFilter):
     """Filter by operation; the vocabulary is fixed, so no table is read for the choices."""
 
     title = "operation"
@@ -57,7 +57,7 @@ class ViaFilter(ColumnFilter):
         return [(via.value, interface_name(via.value)) for via in Via]
 
 
-class LogChangeList(LociChangeList):
+class _LogChangeList(LociChangeList):
     """A page of the log with the memories that its rows are about, read in one query."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -67,24 +67,24 @@ class LogChangeList(LociChangeList):
         ids = {entry.memory_id for entry in entries if entry.memory_id}
         rows = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
         texts = dict(rows.values_list("id", "content"))
-        names = token_names(entries) if actor_of(request).all_groups else {}
+        names = _token_names(entries) if actor_of(request).all_groups else {}
         labels = chain_labels()
         for entry in entries:
-            entry.place = row_place(entry, labels)
+            entry.place = _row_place(entry, labels)
             entry.text = texts.get(entry.memory_id, "") or names.get(entry.subject, "")
         self.result_list = entries
 
 
-def token_names(entries: list[Any]) -> dict[str, str]:
+def _token_names(entries: list[Any]) -> dict[str, str]:
     """The names of the tokens that the rows are about, by the rows' subject."""
     ids = {
-        entry.subject.removeprefix(SUBJECT_PREFIX)
+        entry.subject.removeprefix(_SUBJECT_PREFIX)
         for entry in entries
-        if entry.subject.startswith(SUBJECT_PREFIX)
+        if entry.subject.startswith(_SUBJECT_PREFIX)
     }
     rows = ApiToken.objects.filter(id__in=ids).values_list("id", "name", "user__username")
     return {
-        f"{SUBJECT_PREFIX}{id_}": gettext("token “{name}” of {user}").format(name=name, user=user)
+        f"{_SUBJECT_PREFIX}{id_}": gettext("token “{name}” of {user}").format(name=name, user=user)
         for id_, name, user in rows
     }
 
@@ -97,8 +97,8 @@ class AuditEntryAdmin(LociAdmin):
     list_name = gettext_lazy("Audit log")
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
-    list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
-    list_class = LogChangeList
+    list_filter = (_OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
+    list_class = _LogChangeList
     own_pages = {"verify": ("verify/", "verify_view")}
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
@@ -111,7 +111,7 @@ class AuditEntryAdmin(LociAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The visible rows; the chain of heads only if its operation is asked for."""
         rows: QuerySet[Any] = super().get_queryset(request)
-        return without_links(rows, request.GET.get(OperationFilter.parameter_name, ""))
+        return without_links(rows, request.GET.get(_OperationFilter.parameter_name, ""))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
         """The row with this name; None if the caller may not see it or it does not exist."""
@@ -145,7 +145,7 @@ class AuditEntryAdmin(LociAdmin):
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)))
         memory = seen.filter(id=entry.memory_id).first() if entry.memory_id is not None else None
-        title = gettext("Audit row {entry}").format(entry=row_place(entry, chain_labels()))
+        title = gettext("Audit row {entry}").format(entry=_row_place(entry, chain_labels()))
         context = {"title": title, "entry": entry, "payload": text, "memory": memory}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
@@ -185,7 +185,7 @@ class AuditEntryAdmin(LociAdmin):
             )
         return HttpResponseRedirect(self.url("changelist"))
 
-    done = field_column(gettext_lazy("operation"), "operation", labels=OPERATION_LABELS)
+    done = field_column(gettext_lazy("operation"), "operation", labels=_OPERATION_LABELS)
 
     @column(gettext_lazy("row"))
     def row(self, entry: AuditEntry) -> str:
@@ -202,6 +202,6 @@ class AuditEntryAdmin(LociAdmin):
         )
 
 
-def row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:
+def _row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:
     """A row's chain and its number there, in the words of `loci audit show`."""
     return f"{labels.get(entry.chain, entry.chain)} {entry.seq}"

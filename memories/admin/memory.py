@@ -35,7 +35,7 @@ from memories.store import store
 from memories.types import Trust, Type
 
 STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", "expired": "warning"}
-TRUST_LABELS = {
+_TRUST_LABELS = {
     "candidate": "warning",
     "verified": "success",
     "rejected": "danger",
@@ -113,7 +113,7 @@ class MemoryAdmin(BulkActionsMixin):
     ) -> HttpResponse:
         """Show one memory; `?query=` explains why a question finds it or not."""
         actor = actor_of(request)
-        memory = find_memory(actor, parse_object_id(object_id))
+        memory = find_memory(actor, _parse_object_id(object_id))
         context = page_context(self, actor, memory, query=request.GET.get("query", "")[:500])
         return self.render(request, "admin/memories/memory/page.html", context)
 
@@ -147,7 +147,7 @@ class MemoryAdmin(BulkActionsMixin):
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the edit form and save it; a new text becomes a new version."""
         actor = actor_of(request)
-        memory = find_current(actor, parse_object_id(object_id))
+        memory = find_current(actor, _parse_object_id(object_id))
         if not actor.may(WRITE, memory.group_id):
             raise PermissionDenied(
                 gettext("You may not edit this memory. You need the role contributor in its group.")
@@ -170,7 +170,7 @@ class MemoryAdmin(BulkActionsMixin):
     def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The neighbourhood of a memory as JSON, for the graph on its page."""
         actor = actor_of(request)
-        found = find_neighbourhood(actor, find_memory(actor, parse_object_id(object_id)))
+        found = find_neighbourhood(actor, find_memory(actor, _parse_object_id(object_id)))
         return JsonResponse(graph_json(found, lambda memory: self.url("change", memory.id)))
 
     def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
@@ -179,7 +179,7 @@ class MemoryAdmin(BulkActionsMixin):
         if chosen is None:
             raise Http404
         actor = actor_of(request)
-        memory = find_memory(actor, parse_object_id(object_id))
+        memory = find_memory(actor, _parse_object_id(object_id))
         # A verb that acts on a hidden row itself must keep that row. What is sent is about the text that the page showed.
         follows = chosen.button.follows and memory.state not in RESTORABLE and request.method != "POST"
         if follows and (head := find_current(actor, memory.id)).key != memory.key:
@@ -189,7 +189,7 @@ class MemoryAdmin(BulkActionsMixin):
         if chosen.other:
             return pair_view(self, request, actor, memory, chosen)
         try:
-            question = confirmation_of(chosen, memory, chosen.apply(actor, memory.id, dry_run=True), back)
+            question = _confirmation_of(chosen, memory, chosen.apply(actor, memory.id, dry_run=True), back)
             form = reason_form(request, question)
             if request.method != "POST" or not form.is_valid():
                 return render_confirmation(self, request, question, form)
@@ -200,7 +200,7 @@ class MemoryAdmin(BulkActionsMixin):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        messages.success(request, describe_change(chosen, done))
+        messages.success(request, _describe_change(chosen, done))
         return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
 
     @column(gettext_lazy("memory"))
@@ -218,13 +218,13 @@ class MemoryAdmin(BulkActionsMixin):
         return in_words(memory.type)
 
     state_label = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
-    trust_label = field_column(gettext_lazy("trust"), "trust", labels=TRUST_LABELS)
+    trust_label = field_column(gettext_lazy("trust"), "trust", labels=_TRUST_LABELS)
     author_label = field_column(gettext_lazy("author"), "author_name")
     stored_at = field_column(gettext_lazy("stored"), "created_at")
     confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
 
 
-def parse_object_id(object_id: str) -> UUID | str:
+def _parse_object_id(object_id: str) -> UUID | str:
     """The full or short id in an address; raises Http404 if it is none."""
     if short := parse_short_id(object_id):
         return short
@@ -234,7 +234,7 @@ def parse_object_id(object_id: str) -> UUID | str:
         raise Http404 from None
 
 
-def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
+def _confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     """The confirmation page of a verb, with the consequences of its dry run."""
     changed = tuple(
         (
@@ -257,7 +257,7 @@ def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) 
     )
 
 
-def describe_change(verb: Verb, done: ChangeResult) -> str:
+def _describe_change(verb: Verb, done: ChangeResult) -> str:
     """The result of a verb in one sentence; of a purge, its certificate."""
     if (proof := done.certificate) is not None:
         return (

@@ -29,10 +29,10 @@ from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
 from memories.types import RecallTreatment, State, Trust, Type
 
 TITLE_CHARS = 60
-FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
+_FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
 # The verb that stands next to Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
-LEADING = ("restore", "restore-version", "approve", "retract")
-VERDICTS = {
+_LEADING = ("restore", "restore-version", "approve", "retract")
+_VERDICTS = {
     "return": gettext_lazy("Recall returns it"),
     "label": gettext_lazy("Recall labels it"),
     "hide": gettext_lazy("Recall hides it"),
@@ -40,7 +40,7 @@ VERDICTS = {
 
 
 # The numbers behind a rank as people read them, in the order of the page; ranks are whole.
-NUMBER_WORDS = {
+_NUMBER_WORDS = {
     "final": gettext_lazy("score"),
     "keyword": gettext_lazy("match of words"),
     "vector": gettext_lazy("match of meaning"),
@@ -68,7 +68,7 @@ NUMBER_WORDS = {
 
 
 @dataclass(frozen=True)
-class LinkedMemory:
+class _LinkedMemory:
     """A link as seen from one of its ends: the other memory, and the words that led to the link."""
 
     link: Link
@@ -78,7 +78,7 @@ class LinkedMemory:
 
 
 @dataclass(frozen=True)
-class Version:
+class _Version:
     """A version with the word difference from the one before; the first has no parts."""
 
     memory: Memory
@@ -86,7 +86,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class PieceText:
+class _PieceText:
     """A piece of the text as the model reads it. Pieces may overlap; `text` leaves out the overlap with the one before."""
 
     number: int
@@ -111,27 +111,27 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "memory": memory,
         "found": found,
         "verdict": verdict,
-        "recall_says": VERDICTS[verdict.action],
+        "recall_says": _VERDICTS[verdict.action],
         "head": found.head if found.head != memory else None,
-        "head_said": head_note(memory, found.head) if found.head is not None else None,
-        **split_buttons(buttons_for(actor, memory), beside=2 * is_editable),
-        "versions": compare_versions(found.versions) if len(found.versions) > 1 else [],
+        "head_said": _head_note(memory, found.head) if found.head is not None else None,
+        **_split_buttons(_buttons_for(actor, memory), beside=2 * is_editable),
+        "versions": _compare_versions(found.versions) if len(found.versions) > 1 else [],
         "pieces": read_pieces(memory),
         "history": history_of([version.id for version in found.versions]),
         # The sources of a summary are drawn on the summary's page.
         "has_graph": bool(found.links or found.relations)
         and (found.head or memory).root_key == memory.root_key,
         "graph_url": admin.url("graph", memory.id),
-        "links": [linked_memory(link, memory.root_key) for link in found.links],
+        "links": [_linked_memory(link, memory.root_key) for link in found.links],
         "statements": found.relations,
-        "groups_of_facts": group_facts(actor, memory, found),
+        "groups_of_facts": _group_facts(actor, memory, found),
         "questions": questions_that_found(actor, [version.key for version in found.versions]),
         "feedback": found.feedback,
         "may_ask": may_ask,
         "query": query,
         "why": found.why,
         "numbers": number_words(found.why.numbers) if found.why else [],
-        "steps": [(step.name, as_json_line(step.detail)) for step in found.why.steps] if found.why else [],
+        "steps": [(step.name, _as_json_line(step.detail)) for step in found.why.steps] if found.why else [],
         "edit_url": admin.url("edit", memory.id) if is_editable else "",
         "supersede_url": f"{admin.url('add')}?supersedes={memory.id}&group={memory.group.slug}&type={memory.type}"
         if is_editable
@@ -139,7 +139,7 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
     }
 
 
-def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
+def _buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
     """The verbs that fit the memory and that the actor has the right to use, most common first."""
     fitting = [
         verb
@@ -149,19 +149,19 @@ def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
     return sorted(fitting, key=lambda verb: verb.button.order)
 
 
-def split_buttons(buttons: Sequence[Verb], *, beside: int) -> dict[str, list[Verb]]:
+def _split_buttons(buttons: Sequence[Verb], *, beside: int) -> dict[str, list[Verb]]:
     """The buttons that are shown at once next to `beside` others, and those in the menu, in their order."""
-    leading = [verb for name in LEADING for verb in buttons if verb.name == name]
-    first = list(leading or buttons)[: FIRST_BUTTONS - beside]
+    leading = [verb for name in _LEADING for verb in buttons if verb.name == name]
+    first = list(leading or buttons)[: _FIRST_BUTTONS - beside]
     return {"first_buttons": first, "buttons": [verb for verb in buttons if verb not in first]}
 
 
 def number_words(numbers: Mapping[str, float]) -> list[tuple[str, str]]:
     """The numbers behind a rank with their names in words, the score first; boosts keep their names."""
-    order = [*NUMBER_WORDS, *(name for name in numbers if name not in NUMBER_WORDS)]
+    order = [*_NUMBER_WORDS, *(name for name in numbers if name not in _NUMBER_WORDS)]
     return [
         (
-            str(NUMBER_WORDS.get(name, name)),
+            str(_NUMBER_WORDS.get(name, name)),
             f"{numbers[name]:.0f}" if name.endswith("_rank") else f"{numbers[name]:.3f}",
         )
         for name in order
@@ -195,7 +195,7 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
     return {"nodes": nodes, "edges": edges}
 
 
-def head_note(memory: Memory, head: Memory) -> tuple[str, str]:
+def _head_note(memory: Memory, head: Memory) -> tuple[str, str]:
     """Why another memory is the current one, and the label of the link to it."""
     if memory.state == State.COMPACTED:
         return gettext("A summary replaces this event."), gettext("Go to the summary")
@@ -208,36 +208,36 @@ def head_note(memory: Memory, head: Memory) -> tuple[str, str]:
     )
 
 
-def compare_versions(chain: Sequence[Memory]) -> list[Version]:
+def _compare_versions(chain: Sequence[Memory]) -> list[_Version]:
     """The versions, newest first, each with the word difference from the one before."""
     before: list[Memory | None] = [None, *chain[:-1]]
     versions = [
-        Version(row, diff_words(former.content, row.content) if former is not None else ())
+        _Version(row, diff_words(former.content, row.content) if former is not None else ())
         for former, row in zip(before, chain, strict=True)
     ]
     return versions[::-1]
 
 
-def read_pieces(memory: Memory) -> list[PieceText]:
+def read_pieces(memory: Memory) -> list[_PieceText]:
     """The pieces in order, without overlaps."""
     rows = list(Piece.objects.filter(memory=memory).order_by("ordinal").defer("embedding")
                 .annotate(is_owed=Q(embedding=None)))  # fmt: skip
-    pieces, done = list[PieceText](), 0
+    pieces, done = list[_PieceText](), 0
     for row in rows:
         text = memory.content[max(row.start, done) : row.end]
-        pieces.append(PieceText(row.ordinal + 1, text, row.tokens, row.start, row.end, bool(row.is_owed)))
+        pieces.append(_PieceText(row.ordinal + 1, text, row.tokens, row.start, row.end, bool(row.is_owed)))
         done = max(done, row.end)
     return pieces
 
 
-def linked_memory(link: Link, root: int) -> LinkedMemory:
+def _linked_memory(link: Link, root: int) -> _LinkedMemory:
     """The link as seen from the memory with this root."""
     other = link.target if link.source_id == root else link.source
     spans = {name: str(value) for name, value in link.evidence.items() if name != ON_APPROVAL}
-    return LinkedMemory(link, other, spans, link.kind in REVIEWED_KINDS)
+    return _LinkedMemory(link, other, spans, link.kind in REVIEWED_KINDS)
 
 
-def group_facts(
+def _group_facts(
     actor: Actor, memory: Memory, found: Inspection
 ) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
     """The fields in groups, as (heading, [(name, value)])."""
@@ -271,52 +271,52 @@ def group_facts(
         ]),
         (gettext("Valid time"), [
             (gettext("From"), memory.valid_from or "—"), (gettext("Until"), memory.valid_to or "—"),
-            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("Version"), memory.version),
+            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("_Version"), memory.version),
         ]),
         (gettext("Origin"), [
             (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
             (gettext("Source"), " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
             *([(gettext("Conversation"), conversation)] if conversation else []),
             (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at), (gettext("Id"), str(memory.id)),
-            *([(gettext("Metadata"), as_json_line(memory.metadata))] if memory.metadata else []),
+            *([(gettext("Metadata"), _as_json_line(memory.metadata))] if memory.metadata else []),
         ]),
     ]  # fmt: skip
 
 
-def as_json_line(value: Any) -> str:
+def _as_json_line(value: Any) -> str:
     """A value as one line of JSON, for people to read."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True)
-class RecallVerdict:
+class _RecallVerdict:
     """What recall does with a memory (`return`, `label` or `hide`) and why."""
 
     action: str
     because: str
 
 
-def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
+def recall_verdict(actor: Actor, memory: Memory) -> _RecallVerdict:
     """Whether recall in the memory's own group now returns, labels or hides it, and why."""
     action = treatment_now(memory)
     reason = gettext("it is {state} and {trust}").format(
         state=in_words(memory.state), trust=in_words(memory.trust)
     )
     if action is RecallTreatment.HIDE:
-        return RecallVerdict(action.value, reason)
+        return _RecallVerdict(action.value, reason)
     # A global memory can also be seen from outside its group.
     group = memory.group if actor.may_enter(memory.group_id) else None
     visibility = recallable_by(actor, group)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
-        return RecallVerdict(
-            RecallTreatment.HIDE.value, expiry_reason(memory) or gettext("you may not recall it")
+        return _RecallVerdict(
+            RecallTreatment.HIDE.value, _expiry_reason(memory) or gettext("you may not recall it")
         )
     if find_left_out([memory], visibility):
-        return RecallVerdict(RecallTreatment.HIDE.value, gettext(LEFT_OUT_REASON))
-    return RecallVerdict(action.value, reason)
+        return _RecallVerdict(RecallTreatment.HIDE.value, gettext(LEFT_OUT_REASON))
+    return _RecallVerdict(action.value, reason)
 
 
-def expiry_reason(memory: Memory) -> str:
+def _expiry_reason(memory: Memory) -> str:
     """Why a live memory is not recalled now: it counts later, it expired or its valid time ended; empty otherwise."""
     now = timezone.now()
     if not has_begun(memory, now):

@@ -21,7 +21,7 @@ from memories.lifecycle.verbs import Verb
 from memories.models import Memory
 
 
-class PairForm(ReasonForm):
+class _PairForm(ReasonForm):
     """The other memory or the group, the new text of the one that stays, and the reason."""
 
     other = forms.CharField(
@@ -69,7 +69,7 @@ def pair_view(
             )
         )
     initial = {"other": request.GET["other"]} if "other" in request.GET else None
-    form = PairForm(verb, actor, request.POST if request.method == "POST" else None, initial=initial)
+    form = _PairForm(verb, actor, request.POST if request.method == "POST" else None, initial=initial)
     back = admin.url("change", memory.id)
     if request.method == "POST" and form.is_valid():
         is_preview = "preview" in request.POST
@@ -83,7 +83,7 @@ def pair_view(
                 dry_run=is_preview,
             )
             if is_preview:
-                return render_pair_form(admin, request, verb, form, memory, would=done)
+                return _render_pair_form(admin, request, verb, form, memory, would=done)
             outcome = (
                 gettext("{label}: proposed").format(label=gettext(verb.button.label))
                 if done.queued
@@ -96,14 +96,14 @@ def pair_view(
             if refusal.field == verb.other:
                 refusal.field = "other"
             show_error(form, refusal)
-    return render_pair_form(admin, request, verb, form, memory)
+    return _render_pair_form(admin, request, verb, form, memory)
 
 
-def render_pair_form(
+def _render_pair_form(
     admin: LociAdmin,
     request: HttpRequest,
     verb: Verb,
-    form: PairForm,
+    form: _PairForm,
     memory: Memory,
     *,
     would: ChangeResult | None = None,

@@ -21,7 +21,7 @@ from memories.types import State
 from relations.models import Relation
 
 
-class RelationList(LociChangeList):
+class _RelationList(LociChangeList):
     """A page of relations between the current versions of their ends."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -46,7 +46,7 @@ class RelationAdmin(LociAdmin):
         "created_at",
     )
     list_display_links = ("subject_text",)
-    list_class = RelationList
+    list_class = _RelationList
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
     search_help_text = gettext_lazy("Predicate")

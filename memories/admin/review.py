@@ -28,7 +28,7 @@ from memories.review.preview import preview_effect
 from memories.review.queue import CardKind, Deck, find_stale_proposals, may_review, review_deck
 
 View = Callable[..., HttpResponse]
-MAX_CHOSEN = 100  # cards at once, as many as the list shows
+_MAX_CHOSEN = 100  # cards at once, as many as the list shows
 KEYS = [(choice.key, gettext_lazy(choice.help)) for choice in CHOICES.values() if choice.key]
 KEYS.insert(-1, ("x", gettext_lazy("swap which of the two stays")))  # before 'dismiss'
 KEYS += [
@@ -53,7 +53,7 @@ DECISIONS = [
 
 
 @require_GET
-def count_view(request: HttpRequest) -> JsonResponse:
+def _count_view(request: HttpRequest) -> JsonResponse:
     """The number of cards in the caller's deck, for the sidebar; 0 for who has none."""
     actor = actor_of(request)
     counts = review_deck(actor, limit=0).counts.values() if may_review(actor) else ()
@@ -63,7 +63,7 @@ def count_view(request: HttpRequest) -> JsonResponse:
 
 
 @require_GET
-def page_view(request: HttpRequest) -> HttpResponse:
+def _page_view(request: HttpRequest) -> HttpResponse:
     """Show the deck with its first card; `?kind=` and `?group=` filter it."""
     actor = actor_of(request)
     kinds = [CardKind(kind) for kind in request.GET.getlist("kind") if kind in CardKind.__members__.values()]
@@ -92,7 +92,7 @@ def page_view(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def card_view(request: HttpRequest, kind: str, id_: UUID) -> HttpResponse:
+def _card_view(request: HttpRequest, kind: str, id_: UUID) -> HttpResponse:
     """One card as a fragment of the page."""
     if kind not in CardKind.__members__.values():
         raise Http404
@@ -106,11 +106,11 @@ def card_view(request: HttpRequest, kind: str, id_: UUID) -> HttpResponse:
 
 
 @require_GET
-def effect_view(request: HttpRequest) -> HttpResponse:
+def _effect_view(request: HttpRequest) -> HttpResponse:
     """The results of recall before and after a decision, as a fragment of the card."""
     query = request.GET.get("question", "")[:500]
     try:
-        effect = preview_effect(actor_of(request), read_decision(request.GET), question=query)
+        effect = preview_effect(actor_of(request), _read_decision(request.GET), question=query)
     except LociError as refusal:
         if refusal.status in (403, 404):
             raise
@@ -120,21 +120,21 @@ def effect_view(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def decide_view(request: HttpRequest) -> HttpResponse:
+def _decide_view(request: HttpRequest) -> HttpResponse:
     """Carry out one decision; the response has the names of the audit rows that undo it."""
-    done = decide(actor_of(request), read_decision(request.POST))
+    done = decide(actor_of(request), _read_decision(request.POST))
     return JsonResponse(
         {
             "said": list(done.consequences),
             "id": str(done.id),
             "entries": list(done.entries),
-            "stale": stale_ids(request),
+            "stale": _stale_ids(request),
         }
     )
 
 
 @require_POST
-def undo_view(request: HttpRequest) -> HttpResponse:
+def _undo_view(request: HttpRequest) -> HttpResponse:
     """Undo decisions, last first, each as a whole; the response lists those that could not be undone."""
     actor, lines, failed = actor_of(request), list[str](), list[str]()
     for entries in reversed(parse_entries(request.POST.get("entries", ""))):
@@ -143,22 +143,22 @@ def undo_view(request: HttpRequest) -> HttpResponse:
         except LociError as refusal:
             failed.append(str(refusal))
     status = 409 if failed and not lines else 200
-    body = {"said": list(dict.fromkeys(lines)), "failed": failed, "stale": stale_ids(request)}
+    body = {"said": list(dict.fromkeys(lines)), "failed": failed, "stale": _stale_ids(request)}
     return JsonResponse(body, status=status)
 
 
 @require_POST
-def many_view(request: HttpRequest) -> HttpResponse:
+def _many_view(request: HttpRequest) -> HttpResponse:
     """Carry out many decisions, or preview them (`preview=1`); the response lists those that failed."""
     verb = request.POST.get("verb", "")
     check_choice(verb, AT_ONCE, field="verb")
     chosen = request.POST.getlist("chosen")
-    if not 1 <= len(chosen) <= MAX_CHOSEN:
+    if not 1 <= len(chosen) <= _MAX_CHOSEN:
         raise InvalidInput(
-            gettext("Choose 1 to {max_chosen} cards.").format(max_chosen=MAX_CHOSEN), field="chosen"
+            gettext("Choose 1 to {max_chosen} cards.").format(max_chosen=_MAX_CHOSEN), field="chosen"
         )
     reason = request.POST.get("reason", "")
-    decisions = [parse_chosen(verb, each, reason) for each in chosen]
+    decisions = [_parse_chosen(verb, each, reason) for each in chosen]
     is_preview = request.POST.get("preview") == "1"
     found = decide_many(actor_of(request), decisions, dry_run=is_preview)
     times = Counter(line for done in found.done for line in done.consequences)
@@ -168,24 +168,24 @@ def many_view(request: HttpRequest) -> HttpResponse:
             "said": [{"line": line, "times": count} for line, count in times.items()],
             "failed": [{"id": str(id_), "why": why} for id_, why in found.failed],
             "entries": [list(done.entries) for done in found.done],
-            "stale": [] if is_preview else stale_ids(request),
+            "stale": [] if is_preview else _stale_ids(request),
         }
     )
 
 
-def stale_ids(request: HttpRequest) -> list[str]:
+def _stale_ids(request: HttpRequest) -> list[str]:
     """The proposals that the page has to mark, since a decision changed what they are about."""
     return [str(id_) for id_ in find_stale_proposals(actor_of(request))]
 
 
-def read_decision(fields: QueryDict) -> ReviewDecision:
+def _read_decision(fields: QueryDict) -> ReviewDecision:
     """The decision in the request's fields; a browser sends line ends as CR LF."""
     names = ("verb", "id", "other", "link", "reason", "proposal")
     content = fields.get("content", "").replace("\r\n", "\n")
     return ReviewDecision(**{name: fields.get(name, "") for name in names}, content=content)
 
 
-def parse_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
+def _parse_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
     """The decision about a ticked card, written "kind:id"."""
     kind, _, id_ = chosen.partition(":")
     parse_id(id_, field="chosen")
@@ -206,14 +206,14 @@ def parse_entries(text: str) -> list[list[str]]:
         isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists
     ):
         raise InvalidInput("'entries' is not a list of lists of names of audit rows.", field="entries")
-    if not 1 <= len(lists) <= MAX_CHOSEN:
+    if not 1 <= len(lists) <= _MAX_CHOSEN:
         raise InvalidInput(
-            gettext("Give 1 to {max_chosen} decisions.").format(max_chosen=MAX_CHOSEN), field="entries"
+            gettext("Give 1 to {max_chosen} decisions.").format(max_chosen=_MAX_CHOSEN), field="entries"
         )
     return lists
 
 
-def refusing_as_json(view: View) -> View:
+def _refusing_as_json(view: View) -> View:
     """Wrap a view to return a refusal as JSON: the page's script shows it, where a redirect would hide it."""
 
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -230,11 +230,11 @@ def review_urls() -> list[URLPattern]:
     """The URLs of the review, below the admin's own."""
     wrap = admin.site.admin_view
     return [
-        path("", wrap(page_view), name="review"),
-        path("count/", wrap(count_view), name="review_count"),
-        path("card/<str:kind>/<uuid:id_>/", wrap(card_view), name="review_card"),
-        path("effect/", wrap(effect_view), name="review_effect"),
-        path("decide/", wrap(refusing_as_json(decide_view)), name="review_decide"),
-        path("undo/", wrap(refusing_as_json(undo_view)), name="review_undo"),
-        path("many/", wrap(refusing_as_json(many_view)), name="review_many"),
+        path("", wrap(_page_view), name="review"),
+        path("count/", wrap(_count_view), name="review_count"),
+        path("card/<str:kind>/<uuid:id_>/", wrap(_card_view), name="review_card"),
+        path("effect/", wrap(_effect_view), name="review_effect"),
+        path("decide/", wrap(_refusing_as_json(_decide_view)), name="review_decide"),
+        path("undo/", wrap(_refusing_as_json(_undo_view)), name="review_undo"),
+        path("many/", wrap(_refusing_as_json(_many_view)), name="review_many"),
     ]

@@ -22,7 +22,7 @@ from memories.lifecycle.purge.lift_tombstone import (
 from memories.models import Tombstone
 
 
-class TombstoneChangeList(LociChangeList):
+class _TombstoneChangeList(LociChangeList):
     """A page of tombstones with the texts that still exist, read in one query."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -45,7 +45,7 @@ class TombstoneAdmin(LociAdmin):
     )  # fmt: skip
     list_display_links = ("kind_label", "reason")
     list_select_related = ("group",)
-    list_class = TombstoneChangeList
+    list_class = _TombstoneChangeList
     list_filter = (GroupFilter, "kind")
     ordering = ("-key",)
     empty_hint = gettext_lazy(

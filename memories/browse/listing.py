@@ -142,11 +142,11 @@ def list_log(
     wanted = LogFilter(memories=memories, group=group or "", operation=operation)
     page = page_of(find_log_entries(actor, wanted), cursor=cursor, limit=limit)
     if not actor.is_person:
-        withhold_quarantined(page.rows)
+        _withhold_quarantined(page.rows)
     return page
 
 
-def withhold_quarantined(entries: Sequence[AuditEntry]) -> None:
+def _withhold_quarantined(entries: Sequence[AuditEntry]) -> None:
     """Take what the entries quote about memories with a quarantined version: a snapshot, or a reason, has its text."""
     ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
     roots = {row.id: row.root_key for row in Memory.objects.filter(id__in=ids).only("id", "root")}

@@ -23,21 +23,21 @@ from memories.types import Scope, State, Trust, Type
 
 WITHHELD = "(withheld: the memory is quarantined)"
 Numbers = dict[str, float]
-Changes = dict[str, list[Any]]  # [before, after] by field
+_Changes = dict[str, list[Any]]  # [before, after] by field
 
 
-def content_for(memory: Memory, is_person: bool) -> str:
+def _content_for(memory: Memory, is_person: bool) -> str:
     """A memory's text; for agents without secrets and hidden characters, and none of a quarantined one."""
     shown = WITHHELD if memory.trust == Trust.QUARANTINED else safe_to_show(memory.content)
     return memory.content if is_person else shown
 
 
-Content = Annotated[str, ShownAs(content_for)]
+Content = Annotated[str, ShownAs(_content_for)]
 Label = Annotated[str, ShownAs(lambda memory, _: label_of(memory))]
-MemoryId = Annotated[UUID, ShownAs("memory.id")]
+_MemoryId = Annotated[UUID, ShownAs("memory.id")]
 Confidence = Annotated[float, ShownAs(digits=4)]
 # The keys of a memory in their order. A field of the registry that is not named here follows at the end.
-MEMORY_KEYS: Final = dict.fromkeys(
+_MEMORY_KEYS: Final = dict.fromkeys(
     (
         "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "label", "tags", "metadata",
         "confidence", "importance", "pinned", "source", "source_ref", "version", "author", "access_count", "valid_from",
@@ -46,7 +46,7 @@ MEMORY_KEYS: Final = dict.fromkeys(
     )
 )  # fmt: skip
 # Keys that are not a field of the registry of that name.
-OTHER_KEYS: Final[dict[str, Any]] = {
+_OTHER_KEYS: Final[dict[str, Any]] = {
     "id": UUID,
     "content": Content,
     "group": Annotated[str, ShownAs("group.slug")],
@@ -80,7 +80,7 @@ def returned(field: RecordField) -> Any:
 if TYPE_CHECKING:
     _MemoryFields = Answer
 else:
-    _TYPES = {name: OTHER_KEYS.get(name) or returned(BY_NAME[name]) for name in MEMORY_KEYS}
+    _TYPES = {name: _OTHER_KEYS.get(name) or returned(BY_NAME[name]) for name in _MEMORY_KEYS}
     _MemoryFields = type("_MemoryFields", (Answer,), {"__annotations__": _TYPES, "__module__": __name__})
 
 
@@ -106,7 +106,7 @@ class NearOut(Answer):
     """
 
     id: Annotated[UUID, ShownAs("neighbour.id")]
-    content: Annotated[str, ShownAs(lambda near, _: content_for(near.neighbour.memory, is_person=False))]
+    content: Annotated[str, ShownAs(lambda near, _: _content_for(near.neighbour.memory, is_person=False))]
     group: Annotated[str, ShownAs("neighbour.memory.group.slug")]
     state: Annotated[State, ShownAs("neighbour.memory.state")]
     cosine: Annotated[float, ShownAs("neighbour.cosine", digits=4)]
@@ -142,7 +142,7 @@ class EditedOut(Answer):
     outcome: str
     memory: MemoryOut
     replaced: UUID | None
-    changes: Changes
+    changes: _Changes
     why: str
     findings: Findings
     more_findings: MoreFindings
@@ -159,7 +159,7 @@ class DoneOut(Answer):
     changed: int
     dry_run: bool
     consequences: tuple[str, ...]
-    changes: Changes
+    changes: _Changes
     # queued: a curator decides
     outcome: Annotated[str, ShownAs(lambda done, _: "queued" if done.queued else "", is_absent=True)]
     why: Annotated[str, ShownAs("queued", is_absent=True)]
@@ -182,11 +182,11 @@ class ComingOut(Answer):
 
     id: UUID
     valid_from: datetime
-    content: Annotated[str, ShownAs(lambda memory, _: content_for(memory, is_person=False))]
+    content: Annotated[str, ShownAs(lambda memory, _: _content_for(memory, is_person=False))]
     untrusted: Untrusted
 
 
-class AlikeOut(Answer):
+class _AlikeOut(Answer):
     """A memory that says the same as one in the answer."""
 
     id: UUID
@@ -194,10 +194,10 @@ class AlikeOut(Answer):
     thread: Annotated[str, ShownAs("thread.name", is_absent=True)]  # unless it is in one
 
 
-class TurnOut(Answer):
+class _TurnOut(Answer):
     """A turn before (offset below 0) or after one in the answer; `content` is shortened if `is_cut`."""
 
-    id: MemoryId
+    id: _MemoryId
     offset: int
     date: Annotated[datetime, ShownAs("memory.moment")]
     author: Annotated[str, ShownAs("memory.author_name")]
@@ -220,8 +220,8 @@ class ItemOut(MemoryOut):
     numbers: Annotated[Numbers, ABSENT] = {}
     coming: Annotated[ComingOut | None, ABSENT]  # unless one is dated ahead
     conflicts: Annotated[tuple[ConflictOut, ...], ABSENT] = ()  # unless a conflict is open
-    also_in: Annotated[tuple[AlikeOut, ...], ABSENT]
-    around: Annotated[tuple[TurnOut, ...], ABSENT]  # unless it is a turn
+    also_in: Annotated[tuple[_AlikeOut, ...], ABSENT]
+    around: Annotated[tuple[_TurnOut, ...], ABSENT]  # unless it is a turn
 
 
 class RelationLineOut(Answer):
@@ -278,13 +278,13 @@ class RecalledOut(Answer):
     relations: Annotated[tuple[RelationLineOut, ...], ABSENT] = ()  # unless the question asks for one
     explain: Annotated[
         tuple[Json, ...],
-        ShownAs(lambda result, _: steps_json(result.trace.steps) if result.trace else (), is_absent=True),
+        ShownAs(lambda result, _: _steps_json(result.trace.steps) if result.trace else (), is_absent=True),
     ] = ()
     # unless `kinds` asks for it
     evidence: Annotated[tuple[EvidenceOut, ...], ShownAs(lambda *_: (), is_absent=True)] = ()
 
 
-def steps_json(steps: list[TraceStep]) -> list[Json]:
+def _steps_json(steps: list[TraceStep]) -> list[Json]:
     """A trace's steps in order."""
     return [{"step": step.name, **step.detail} for step in steps]
 
@@ -301,7 +301,7 @@ class LinkOut(Answer):
     reason: str
 
 
-class EndOut(Answer):
+class _EndOut(Answer):
     """One end of a relation; `label` as in a memory."""
 
     id: UUID
@@ -320,9 +320,9 @@ class EdgeOut(Answer):
     """A relation; `line` is X —predicate→ Y, `evidence` are ids of memories that prove it, `depth` is its distance in steps."""
 
     id: Annotated[UUID, ShownAs("relation.id")]
-    subject: EndOut
+    subject: _EndOut
     predicate: Annotated[str, ShownAs("relation.predicate")]
-    object: EndOut
+    object: _EndOut
     line: Annotated[str, ShownAs(_shown_line)]
     confidence: Annotated[float, ShownAs("relation.confidence", digits=4)]
     evidence: Annotated[tuple[UUID, ...], ShownAs("line.evidence")]
@@ -347,7 +347,7 @@ class RelationStoredOut(Answer):
     why: str
 
 
-class VersionOut(Answer):
+class _VersionOut(Answer):
     """A version in short: when it was true (`valid_from`, `valid_to`), and when it was current in Loci (`known_from`, `known_to`)."""
 
     id: UUID
@@ -364,14 +364,14 @@ class VersionOut(Answer):
     untrusted: Untrusted
 
 
-class WhyOut(Answer):
+class _WhyOut(Answer):
     """Why a query finds a memory, or does not."""
 
     query: str
     rank: int | None
     reason: str
     numbers: Numbers
-    steps: Annotated[tuple[Json, ...], ShownAs(lambda why, _: steps_json(why.steps))]
+    steps: Annotated[tuple[Json, ...], ShownAs(lambda why, _: _steps_json(why.steps))]
 
 
 class InspectionOut(Answer):
@@ -383,7 +383,7 @@ class InspectionOut(Answer):
         UUID | None,
         ShownAs("head.id", about="The current version; null if the caller may not see what superseded it."),
     ]
-    versions: tuple[VersionOut, ...]
+    versions: tuple[_VersionOut, ...]
     pieces: int
     pieces_owed: int
     links: tuple[LinkOut, ...]
@@ -396,7 +396,7 @@ class InspectionOut(Answer):
             about="How often it was said to be `used` and to be `wrong`.",
         ),
     ]
-    why: Annotated[WhyOut | None, ABSENT]  # without a query
+    why: Annotated[_WhyOut | None, ABSENT]  # without a query
 
 
 class SectionOut(Answer):
@@ -415,7 +415,7 @@ class SectionOut(Answer):
 class PackItemOut(Answer):
     """A memory in a context pack: its text as shown, and why it is there; `score` is null unless the query found it."""
 
-    id: MemoryId
+    id: _MemoryId
     text: str
     type: Annotated[Type, ShownAs("memory.type")]
     trust: Annotated[Trust, ShownAs("memory.trust")]
@@ -426,7 +426,7 @@ class PackItemOut(Answer):
     untrusted: Untrusted
 
 
-class PackThreadOut(Answer):
+class _PackThreadOut(Answer):
     """A thread that matches the query."""
 
     name: str
@@ -461,7 +461,7 @@ class PackOut(Answer):
         tuple[PackItemOut, ...],
         ShownAs(lambda pack, _: [item for section in pack.sections for item in section.items]),
     ]
-    threads: tuple[PackThreadOut, ...]
+    threads: tuple[_PackThreadOut, ...]
     tokens: int
     token_budget: int
     left_out: int

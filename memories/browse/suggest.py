@@ -71,8 +71,8 @@ def excerpt_of(content: str, typed: Sequence[str]) -> Excerpt:
 
 def matches(text: str, typed: Sequence[str]) -> list[tuple[int, int]]:
     """Where words of the text begin like a typed one, in order, without overlaps."""
-    plain, places = plainly(text)
-    words = sorted({plainly(word)[0] for word in typed} - {""}, key=len, reverse=True)
+    plain, places = _plainly(text)
+    words = sorted({_plainly(word)[0] for word in typed} - {""}, key=len, reverse=True)
     if not words:
         return []
     # Scripts without spaces have no beginnings of words; there any place counts.
@@ -80,7 +80,7 @@ def matches(text: str, typed: Sequence[str]) -> list[tuple[int, int]]:
     return [(places[found.start()], places[found.end() - 1] + 1) for found in re.finditer(pattern, plain)]
 
 
-def plainly(text: str) -> tuple[str, list[int]]:
+def _plainly(text: str) -> tuple[str, list[int]]:
     """The text in small letters without accents, and for each of its characters the place in the text."""
     letters, places = list[str](), list[int]()
     for at, character in enumerate(text):
@@ -114,7 +114,7 @@ class MatchKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class _Suggestion:
     """A memory that the user may mean: a line of its text with the matches, and what it was found by."""
 
     memory: Memory
@@ -156,7 +156,7 @@ def suggest(
     by_meaning: bool = False,
     narrowing: Narrowing | None = None,
     states: frozenset[str] = EVERY_STATE,
-) -> list[Suggestion]:
+) -> list[_Suggestion]:
     """Visible memories in any state, unless narrowed, that the typed text may mean, likeliest first.
 
     By words and, if these find nothing, by words of similar spelling. With `by_meaning` by meaning alone: it needs the
@@ -318,7 +318,7 @@ def _find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int
 
 def _to_suggestions(
     keys: Sequence[int], query_words: Sequence[str], how: MatchKind, visibility: Visibility, limit: int
-) -> list[Suggestion]:
+) -> list[_Suggestion]:
     """The first memories in the order of `keys`, or with words, those that fit them best.
 
     Memories that left the Visibility after the search are left out.
@@ -336,7 +336,7 @@ def _to_suggestions(
         for key in keys[:limit]
         if key in rows and key not in hidden and is_visible(rows[key], visibility)
     ]
-    return [Suggestion(memory, excerpt_of(memory.content, query_words), how) for memory in memories]
+    return [_Suggestion(memory, excerpt_of(memory.content, query_words), how) for memory in memories]
 
 
 def fit(look: PrefixMatch, query_words: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:

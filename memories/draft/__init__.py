@@ -53,7 +53,6 @@ __all__ = [
     "UNCHANGED",
     "Draft",
     "EditDraft",
-    "Unset",
     "bulk_door",
     "check_choice",
     "check_draft",
@@ -76,7 +75,7 @@ DECAY_FLOOR = 0.02  # the lowest confidence that decay reaches
 REINFORCEMENT = 0.1  # added to the confidence by a restatement, once per author and day
 CONFIRMED_TODAY = "you confirmed this today already: confidence unchanged"
 DEFAULT_IMPORTANCE = 5
-NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
+_NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
 _HASHES = ("hash", "fold_hash")
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
 TEXTS: Final = ("content", "tags", "metadata", "source", "source_ref", "thread", "anchor_commit")
@@ -87,8 +86,8 @@ MAX_CHARS: Final = {
     "anchor_commit": 64,
 }  # a mask may be longer than what it replaces
 # The row of index_state that keeps the rule of a store that is older than the setting; migration 0005 of access writes it.
-STORED_RULE: Final = "default_scope"
-DEFAULT_RULE: Final = ScopeRule.GROUP
+_STORED_RULE: Final = "default_scope"
+_DEFAULT_RULE: Final = ScopeRule.GROUP
 # What each rule means for each type.
 SCOPES: Final[dict[str, dict[str, Scope]]] = {
     ScopeRule.GROUP: dict.fromkeys(Type.values, Scope.GROUP),
@@ -97,13 +96,13 @@ SCOPES: Final[dict[str, dict[str, Scope]]] = {
 }
 
 
-class Unset(Enum):
+class _Unset(Enum):
     """Marks a field that the caller does not name; None is a value."""
 
     UNCHANGED = "unchanged"
 
 
-UNCHANGED: Final = Unset.UNCHANGED
+UNCHANGED: Final = _Unset.UNCHANGED
 
 
 @dataclass(frozen=True)
@@ -160,20 +159,20 @@ class Draft:
 class EditDraft:
     """The requested changes. `version`, if given, must be the memory's own: otherwise another actor was first."""
 
-    content: str | Unset = UNCHANGED
-    type: str | Unset = UNCHANGED
-    valid_from: datetime | Unset | None = UNCHANGED
-    tags: tuple[str, ...] | Unset = UNCHANGED
-    importance: int | Unset = UNCHANGED
-    expires_at: datetime | Unset | None = UNCHANGED
-    metadata: dict[str, Any] | Unset = UNCHANGED
-    anchor_commit: str | Unset = UNCHANGED
+    content: str | _Unset = UNCHANGED
+    type: str | _Unset = UNCHANGED
+    valid_from: datetime | _Unset | None = UNCHANGED
+    tags: tuple[str, ...] | _Unset = UNCHANGED
+    importance: int | _Unset = UNCHANGED
+    expires_at: datetime | _Unset | None = UNCHANGED
+    metadata: dict[str, Any] | _Unset = UNCHANGED
+    anchor_commit: str | _Unset = UNCHANGED
     version: int | None = None
     allow: tuple[str, ...] = ()
 
     def wanted(self) -> dict[str, Any]:
         """The fields that the caller names, with their values."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in NO_FIELDS}
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NO_FIELDS}
         return {name: value for name, value in named.items() if value is not UNCHANGED}
 
 
@@ -250,7 +249,7 @@ def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collect
     if not found:
         return draft
     if "content" in changed:
-        refuse_grown(changed["content"])
+        _refuse_grown(changed["content"])
         changed["content"] = changed["content"].strip() or "[hidden text]"
     removed = sum(each.span[1] - each.span[0] for each in found if each.kind == "hidden-text")
     return replace(
@@ -258,7 +257,7 @@ def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collect
     )
 
 
-def refuse_grown(masked: str) -> None:
+def _refuse_grown(masked: str) -> None:
     """Raise TooLarge for a text that its masks made longer than texts may be: it could not be edited."""
     limit = settings.LOCI.storage.max_content_chars
     if len(masked) > limit:
@@ -291,15 +290,15 @@ def held_for_person(draft: Draft) -> str:
 
 def instance_rule(stored: Mapping[str, str]) -> str:
     """The instance's rule; `stored` are the values of index_state by name."""
-    return settings.LOCI.access.default_scope or stored.get(STORED_RULE, "") or DEFAULT_RULE.value
+    return settings.LOCI.access.default_scope or stored.get(_STORED_RULE, "") or _DEFAULT_RULE.value
 
 
 def describe_kept_rule(stored: Mapping[str, str]) -> str:
     """A sentence on the rule that an upgrade kept, and on how to leave it; empty if the setting decides."""
-    if settings.LOCI.access.default_scope or STORED_RULE not in stored:
+    if settings.LOCI.access.default_scope or _STORED_RULE not in stored:
         return ""
     return (
-        f"A memory without a scope is stored {stored[STORED_RULE]}, as before the upgrade: all but events are global."
+        f"A memory without a scope is stored {stored[_STORED_RULE]}, as before the upgrade: all but events are global."
         " To keep new ones in their group, set access.default_scope = \"group\"; 'loci group narrow GROUP' does so for old"
         " ones."
     )

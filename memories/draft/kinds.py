@@ -19,9 +19,9 @@ from memories.language.cleaning import clean_line
 
 MAX_TAGS = 32
 MAX_METADATA_BYTES = 16_384  # as JSON
-MAX_TAG_CHARS = 60
+_MAX_TAG_CHARS = 60
 MAX_REASON_CHARS = 1000
-CLOCKS_DIFFER = timedelta(minutes=1)  # between a caller and this machine
+_CLOCKS_DIFFER = timedelta(minutes=1)  # between a caller and this machine
 # NUL in JSON: `\u0000` after an even number of backslashes; after an odd number it is a literal text.
 NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -145,7 +145,7 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """The tags trimmed, in lower case, without repetitions, in order."""
     if not tags:
         return ()
-    clean = [clean_line(tag, field="tags", max_chars=MAX_TAG_CHARS).lower() for tag in tags]
+    clean = [clean_line(tag, field="tags", max_chars=_MAX_TAG_CHARS).lower() for tag in tags]
     once = tuple(dict.fromkeys(tag for tag in clean if tag))
     if len(once) > MAX_TAGS:
         raise InvalidInput(f"There are {len(once)} tags; at most {MAX_TAGS} are allowed.", field="tags")
@@ -174,7 +174,7 @@ def check_ahead(moment: datetime | None, *, field: str) -> None:
     if moment is None:
         return
     check_zone(moment, field=field)
-    if moment < timezone.now() - CLOCKS_DIFFER:
+    if moment < timezone.now() - _CLOCKS_DIFFER:
         raise InvalidInput(
             f"{field} is in the past: {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC.",
             hint="Pass a time to come, or leave it out.",

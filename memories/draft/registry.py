@@ -82,7 +82,7 @@ class RecordField:
         return self.label or self.name.replace("_", " ").capitalize()
 
 
-def bookkeeping(
+def _bookkeeping(
     name: str, kind: Kind, *, is_optional: bool = False, is_returned: bool = False, **rest: Any
 ) -> RecordField:
     """A field that Loci sets itself."""
@@ -100,17 +100,17 @@ def earliest(merged: datetime | None, survivor: datetime | None) -> datetime | N
     return survivor if merged is None or survivor is None else min(merged, survivor)
 
 
-def higher_trust(merged: str, survivor: str) -> str:
+def _higher_trust(merged: str, survivor: str) -> str:
     """Verified if either is and the survivor counts."""
     return Trust.VERIFIED if merged == Trust.VERIFIED and survivor == Trust.ACTIVE else survivor
 
 
-def both_tags(merged: Sequence[str], survivor: Sequence[str]) -> list[str]:
+def _both_tags(merged: Sequence[str], survivor: Sequence[str]) -> list[str]:
     """The tags of both, the survivor's first."""
     return [*check_tags((*survivor, *merged))]
 
 
-def shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """The tags of several memories, the most frequent first, up to the maximum of one memory."""
     counted: dict[str, int] = {}
     for each in tags:
@@ -120,7 +120,7 @@ def shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(ranked[:MAX_TAGS])
 
 
-def average(values: Sequence[float]) -> float:
+def _average(values: Sequence[float]) -> float:
     """The mean, with as many digits as decay keeps."""
     return round(sum(values) / len(values), 6)
 
@@ -141,10 +141,10 @@ RECORD_FIELDS: Final = (
         help="default: group, unless the group or access.default_scope has another rule",
     ),
     # A caller may name half of what fits, so that there is room to append.
-    bookkeeping("position", Number(0, 10**9), is_optional=True, is_returned=True),
-    bookkeeping("state", OneOf(State), is_returned=True, is_in_history=True),
-    bookkeeping("trust", OneOf(Trust), is_returned=True, is_in_history=True, merge=higher_trust),
-    RecordField("tags", Tags(), on_edit=OnEdit.IN_PLACE, merge=both_tags, inherit=shared_tags),
+    _bookkeeping("position", Number(0, 10**9), is_optional=True, is_returned=True),
+    _bookkeeping("state", OneOf(State), is_returned=True, is_in_history=True),
+    _bookkeeping("trust", OneOf(Trust), is_returned=True, is_in_history=True, merge=_higher_trust),
+    RecordField("tags", Tags(), on_edit=OnEdit.IN_PLACE, merge=_both_tags, inherit=_shared_tags),
     RecordField(
         "metadata", Metadata(), on_edit=OnEdit.IN_PLACE, is_in_history=False, not_in=frozenset(FieldInput)
     ),
@@ -162,13 +162,13 @@ RECORD_FIELDS: Final = (
         is_in_history=False,
         not_in=frozenset({FieldInput.NEW_FORM, FieldInput.REMEMBER}),
     ),
-    RecordField("confidence", Number(0, 1, step=0.05, digits=4), merge=max, inherit=average),
+    RecordField("confidence", Number(0, 1, step=0.05, digits=4), merge=max, inherit=_average),
     RecordField("importance", Number(1, 10), on_edit=OnEdit.IN_PLACE, merge=max, inherit=max),
-    bookkeeping("pinned", Flag(), is_returned=True, is_in_history=True, merge=operator.or_),
-    bookkeeping("access_count", Number(0, MAX_POSITION), is_returned=True, merge=operator.add),
-    bookkeeping("last_accessed", Moment(), is_optional=True, merge=latest),
-    bookkeeping("decayed_at", Moment(), is_optional=True),
-    bookkeeping("version", Number(1, MAX_POSITION), is_returned=True),
+    _bookkeeping("pinned", Flag(), is_returned=True, is_in_history=True, merge=operator.or_),
+    _bookkeeping("access_count", Number(0, MAX_POSITION), is_returned=True, merge=operator.add),
+    _bookkeeping("last_accessed", Moment(), is_optional=True, merge=latest),
+    _bookkeeping("decayed_at", Moment(), is_optional=True),
+    _bookkeeping("version", Number(1, MAX_POSITION), is_returned=True),
     RecordField(
         "valid_from",
         Moment(),
@@ -179,11 +179,11 @@ RECORD_FIELDS: Final = (
         help="start of its valid time: 2026-11-21T09:30:00Z",
     ),
     RecordField("valid_to", Moment(), is_optional=True, label="True until", help="end of its valid time"),
-    bookkeeping("valid_to_known_at", Moment(), is_optional=True),
-    bookkeeping("created_at", Moment(), is_returned=True),
-    bookkeeping("retired_at", Moment(), is_optional=True),
-    bookkeeping("state_changed_at", Moment(), is_optional=True),
-    bookkeeping("updated_at", Moment(), is_returned=True),
+    _bookkeeping("valid_to_known_at", Moment(), is_optional=True),
+    _bookkeeping("created_at", Moment(), is_returned=True),
+    _bookkeeping("retired_at", Moment(), is_optional=True),
+    _bookkeeping("state_changed_at", Moment(), is_optional=True),
+    _bookkeeping("updated_at", Moment(), is_returned=True),
     RecordField(
         "expires_at",
         Moment(),
@@ -193,9 +193,9 @@ RECORD_FIELDS: Final = (
         label="Expires",
         help="when it expires",
     ),
-    bookkeeping("author_name", Line(300)),  # answers call it `author`
-    bookkeeping("client", Line(120)),
-    bookkeeping("run", Id(), is_optional=True),
+    _bookkeeping("author_name", Line(300)),  # answers call it `author`
+    _bookkeeping("client", Line(120)),
+    _bookkeeping("run", Id(), is_optional=True),
     RecordField(
         "outside",
         Flag(),
@@ -221,7 +221,7 @@ OLDER_VALUES: Final[dict[str, Any]] = {
     field.name: field.older for field in RECORD_FIELDS if field.older is not Missing.NEVER
 }
 MERGED: Final = tuple((field.name, field.merge) for field in RECORD_FIELDS if field.merge is not None)
-INHERITED: Final = tuple((field.name, field.inherit) for field in RECORD_FIELDS if field.inherit is not None)
+_INHERITED: Final = tuple((field.name, field.inherit) for field in RECORD_FIELDS if field.inherit is not None)
 
 
 def values_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def values_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def inherited_fields(sources: Sequence[Any]) -> dict[str, Any]:
     """The fields that a summary or a proposed fact takes over from its sources (memories)."""
-    return {name: inherit([getattr(source, name) for source in sources]) for name, inherit in INHERITED}
+    return {name: inherit([getattr(source, name) for source in sources]) for name, inherit in _INHERITED}
 
 
 def offered_in(place: FieldInput, fields: Iterable[RecordField]) -> list[RecordField]:

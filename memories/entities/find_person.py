@@ -70,7 +70,7 @@ class _PersonMention:
 
 
 @dataclass(frozen=True)
-class PersonMentions:
+class _PersonMentions:
     """All mentions, oldest first, checkpoints that name the person, and other places as text."""
 
     memories: tuple[_PersonMention, ...]
@@ -78,7 +78,7 @@ class PersonMentions:
     others: tuple[str, ...] = ()
 
 
-def find_person(actor: Actor, name: str) -> PersonMentions:
+def find_person(actor: Actor, name: str) -> _PersonMentions:
     """What the actor may see that names a person, in every state; every word of the name must stand in order.
 
     A memory that a relation connects with an entity of that name counts too. Only the given spelling is looked for, and its
@@ -112,7 +112,7 @@ def find_person(actor: Actor, name: str) -> PersonMentions:
         for row in rows.order_by("key").iterator(500)
         if actor.may(READ, row.group_id) and pattern.search(fold(row.text))
     )
-    return PersonMentions(tuple(mentions), checkpoints, find_mentions(actor, pattern))
+    return _PersonMentions(tuple(mentions), checkpoints, find_mentions(actor, pattern))
 
 
 def places(memory: Memory, pattern: re.Pattern[str]) -> Iterator[str]:

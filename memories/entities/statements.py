@@ -17,7 +17,7 @@ from memories.queries.visibility import as_q, listed_by
 from relations.models import Relation, RelationEvidence
 from relations.walk import Edge, walk_relations
 
-KEYS_AT_ONCE = 1000
+_KEYS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def with_proofs(actor: Actor, statements: Sequence[RelationStatement]) -> list[R
 def hidden_ends(actor: Actor, roots: Collection[int]) -> set[int]:
     """The chains' roots whose heads the actor may not see."""
     keys, hidden = sorted(roots), set[int]()
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        heads = heads_of(list(Memory.objects.filter(key__in=keys[start : start + KEYS_AT_ONCE])))
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        heads = heads_of(list(Memory.objects.filter(key__in=keys[start : start + _KEYS_AT_ONCE])))
         seen = visible_keys(actor, {head.key for head in heads.values()})
         hidden |= {root for root, head in heads.items() if head.key not in seen}
     return hidden

@@ -163,17 +163,17 @@ def _split_short_form(raw: str) -> list[Word]:
     if low in _SHORT:
         return [Word(part, bare) for part in _SHORT[low].split()]
     if "'" not in low:
-        return [Word(singular(low), bare)]
+        return [Word(_singular(low), bare)]
     if low.endswith("n't"):
         return [Word(_SHORT.get(low[:-3], low[:-3]), bare), Word("not", bare)]
     for ending in ("'s", "s'", "'re", "'ve", "'ll"):
         if low.endswith(ending):
             rest = low[: -len(ending)] + ("s" if ending == "s'" else "")
-            return [Word(singular(rest), bare)]
-    return [Word(singular(low), bare)]
+            return [Word(_singular(rest), bare)]
+    return [Word(_singular(low), bare)]
 
 
-def singular(word: str) -> str:
+def _singular(word: str) -> str:
     """The word without the s of a plural or of the third person, by its common name: "uses" and "use" are one word."""
     if not word[-1:].isalpha() or len(word) < 4:
         return ALIASES.get(word, word)

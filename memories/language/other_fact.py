@@ -31,8 +31,8 @@ from memories.language.word_forms import (
 )
 
 MAX_WORDS = 40  # a longer text does not become another fact by one word
-MAX_REPLACED = 2
-MAX_SWAPPED = 3  # words of each of two parts that changed places
+_MAX_REPLACED = 2
+_MAX_SWAPPED = 3  # words of each of two parts that changed places
 _LIGHT = (STOP - TENSE) | EACH
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
 _POINTED = ("ARABIC", "HEBREW")
@@ -49,9 +49,9 @@ def find_other_fact(old: str, new: str) -> str:
     left, right = undressed_whole(old), undressed_whole(new)
     if left == right:
         return ""
-    if letters_of(left) == letters_of(right):
+    if _letters_of(left) == _letters_of(right):
         return "a sign differs that changes a fact"
-    if denials_of(old) != denials_of(new):
+    if _denials_of(old) != _denials_of(new):
         return "negation differs"
     if corrects_or_ends(old) != corrects_or_ends(new):
         return "one of them says that something is wrong or over"
@@ -61,20 +61,20 @@ def find_other_fact(old: str, new: str) -> str:
     if max(len(one), len(other)) > MAX_WORDS:
         return ""
     shared = QUANTITIES.intersection(one, other)
-    if quantified(one, shared) != quantified(other, shared):
+    if _quantified(one, shared) != _quantified(other, shared):
         return "a quantity belongs to something else"
-    if not _SENTENCE_END.search(old) and are_swapped(one, other):
+    if not _SENTENCE_END.search(old) and _are_swapped(one, other):
         return "two parts changed places"
-    replaced = find_replaced(one, other)
+    replaced = _find_replaced(one, other)
     return f"another word in its place: {', '.join(map(' | '.join, replaced))}" if replaced else ""
 
 
-def letters_of(undressed: str) -> str:
+def _letters_of(undressed: str) -> str:
     """The letters and digits of an undressed text, without its signs."""
     return "".join(c for c in undressed if is_kept(c))
 
 
-def denials_of(text: str) -> frozenset[str]:
+def _denials_of(text: str) -> frozenset[str]:
     """The words that deny, of any language in the table, as they are written."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     words = tokens_of(plain)
@@ -108,7 +108,7 @@ def is_unspaced(word: str) -> bool:
     return unicodedata.name(word[0], "").startswith(_UNSPACED)
 
 
-def quantified(words: tuple[str, ...], quantities: frozenset[str]) -> list[tuple[str, str]]:
+def _quantified(words: tuple[str, ...], quantities: frozenset[str]) -> list[tuple[str, str]]:
     """Each of the quantities with the word after it."""
     content = [bare(word) for word in words if word not in _LIGHT]
     return sorted(
@@ -116,7 +116,7 @@ def quantified(words: tuple[str, ...], quantities: frozenset[str]) -> list[tuple
     )
 
 
-def are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """True if two parts around a third changed places: "A trusts B" and "B trusts A", not "A and B" and "B and A"."""
     start = 0
     while start < min(len(one), len(other)) and one[start] == other[start]:
@@ -127,15 +127,15 @@ def are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     left, right = one[start : len(one) - end], other[start : len(other) - end]
     if len(left) != len(right):
         return False
-    for first in range(1, MAX_SWAPPED + 1):
-        for last in range(1, min(MAX_SWAPPED, len(left) - first - 1) + 1):
+    for first in range(1, _MAX_SWAPPED + 1):
+        for last in range(1, min(_MAX_SWAPPED, len(left) - first - 1) + 1):
             middle = left[first : len(left) - last]
             if right == left[-last:] + middle + left[:first] and not JOINING.issuperset(middle):
                 return True
     return False
 
 
-def find_replaced(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
+def _find_replaced(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
     """The words that took the place of others; empty if something else differs too, or if they are variants."""
     found: list[tuple[str, str]] = []
     is_reworded = False  # "works" and "is working" are not two tenses
@@ -149,14 +149,14 @@ def find_replaced(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, s
             continue  # other light words, or the same letters with other spaces
         if len(left) != len(right):
             return []
-        found += [(a, b) for a, b in zip(left, right, strict=True) if not are_variants(a, b)]
+        found += [(a, b) for a, b in zip(left, right, strict=True) if not _are_variants(a, b)]
     unread = sum(not (is_read(a) and is_read(b)) for a, b in found)
-    is_few = len(found) <= MAX_REPLACED + (unread > 0)
-    is_proven = any(name_two_things(a, b) or (not is_reworded and are_tenses(a, b)) for a, b in found)
+    is_few = len(found) <= _MAX_REPLACED + (unread > 0)
+    is_proven = any(_name_two_things(a, b) or (not is_reworded and _are_tenses(a, b)) for a, b in found)
     return found if is_few and is_proven else []
 
 
-def name_two_things(one: str, other: str) -> bool:
+def _name_two_things(one: str, other: str) -> bool:
     """True if two words that are not variants of one are not synonyms either.
 
     They are one letter apart, or both quantities, or both say how sure something is; or the model cannot read them, so
@@ -168,7 +168,7 @@ def name_two_things(one: str, other: str) -> bool:
     return is_closed or distance(bare(one), bare(other), most=1) <= 1
 
 
-def are_tenses(one: str, other: str) -> bool:
+def _are_tenses(one: str, other: str) -> bool:
     """True for two forms of one verb: "leads" and "led"."""
     return strip_endings(one) == strip_endings(other)
 
@@ -178,14 +178,14 @@ def is_read(word: str) -> bool:
     return all(c.isascii() or unicodedata.name(c, "").startswith("LATIN") for c in word if c.isalpha())
 
 
-def are_variants(one: str, other: str) -> bool:
+def _are_variants(one: str, other: str) -> bool:
     """True for two spellings or forms of one word: accents, points on one side only, plural, a doubled or moved letter."""
     left, right = bare(one), bare(other)
     if left == right or without_plural(left) == without_plural(right):
         return True
     if "".join(c for c, _ in groupby(left)) == "".join(c for c, _ in groupby(right)):
         return True
-    if unicodedata.name(one[0], "").startswith(_POINTED) and are_pointed_alike(one, other):
+    if unicodedata.name(one[0], "").startswith(_POINTED) and _are_pointed_alike(one, other):
         return True
     differing = [at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b]
     is_moved = len(left) == len(right) and len(differing) == 2 and differing[1] - differing[0] == 1
@@ -203,14 +203,14 @@ def bare(word: str) -> str:
     )
 
 
-def are_pointed_alike(one: str, other: str) -> bool:
+def _are_pointed_alike(one: str, other: str) -> bool:
     """True for two Arabic or Hebrew words of the same letters, if one of them has no points, or no hamza."""
-    (left, points, hamza), (right, other_points, other_hamza) = split_points(one), split_points(other)
+    (left, points, hamza), (right, other_points, other_hamza) = _split_points(one), _split_points(other)
     is_same_points = not points or not other_points or points == other_points
     return left == right and is_same_points and (not hamza or not other_hamza or hamza == other_hamza)
 
 
-def split_points(word: str) -> tuple[str, str, str]:
+def _split_points(word: str) -> tuple[str, str, str]:
     """The letters of a word, its points, and its other marks, without lengthening marks."""
     letters, points, others = "", "", ""
     for c in unicodedata.normalize("NFD", word):

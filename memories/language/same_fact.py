@@ -78,7 +78,7 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
         return Comparison(
             Sameness.UNSURE, f"similar in their first {MAX_COMPARED_CHARS:,} characters (cosine {cosine:.3f})"
         )
-    is_close = cosine >= same_cosine and find_names(old) == find_names(new)
+    is_close = cosine >= same_cosine and _find_names(old) == _find_names(new)
     if is_close and bearing_words(fold(old)) == bearing_words(fold(new)):
         return Comparison(Sameness.SAME, f"nearly the same words (cosine {cosine:.3f})")
     return Comparison(Sameness.UNSURE, f"similar in meaning (cosine {cosine:.3f})")
@@ -99,7 +99,7 @@ def share_words(old: str, new: str) -> bool:
 def _find_exact_difference(old: str, new: str) -> Comparison | None:
     """A difference that counts even between equal folded texts: folding hides a power's digit, a path's case."""
     cased = _find_case_variants(old, new)
-    for what, find in (("numbers", find_numbers), ("identifiers", find_identifiers), ("units", find_units)):
+    for what, find in (("numbers", find_numbers), ("identifiers", _find_identifiers), ("units", _find_units)):
         left, right = find(old) - cased, find(new) - cased
         if left != right:
             return Comparison(Sameness.DIFFERENT, f"{what} differ: {_format_difference(left, right)}")
@@ -112,10 +112,10 @@ def _find_difference(old: str, new: str) -> Comparison | None:
     """A difference in negation, opposites, names or word order: certain (DIFFERENT) or a doubt for a person."""
     if _parity(NEGATION, old) != _parity(NEGATION, new):
         return Comparison(Sameness.DIFFERENT, "negation differs: one says the opposite")
-    left, right = find_opposites(old), find_opposites(new)
+    left, right = _find_opposites(old), _find_opposites(new)
     if any((one in left and other in right) or (other in left and one in right) for one, other in OPPOSITES):
         return Comparison(Sameness.DIFFERENT, f"opposites differ: {_format_difference(left, right)}")
-    names, new_names = find_names(old), find_names(new)
+    names, new_names = _find_names(old), _find_names(new)
     # A name may be in lower case in the other text.
     words = [frozenset(_WORD.findall(fold(text))) for text in (old, new)]
     if names - words[1] or new_names - words[0]:
@@ -129,7 +129,7 @@ def _find_difference(old: str, new: str) -> Comparison | None:
 
 def _find_order_difference(old: str, new: str) -> Comparison | None:
     """The same content words in another order, which may swap who does what, or names in another order."""
-    names = find_names(old) | find_names(new)
+    names = _find_names(old) | _find_names(new)
     left, right = content_words(fold(old)), content_words(fold(new))
     is_swapped = [word for word in left if word in names] != [word for word in right if word in names]
     if left != right and sorted(left) == sorted(right):
@@ -163,7 +163,7 @@ def find_numbers(text: str) -> frozenset[str]:
 
 
 @_cached
-def find_identifiers(text: str) -> frozenset[str]:
+def _find_identifiers(text: str) -> frozenset[str]:
     """Identifiers, paths and other words with a digit, a sign inside or camel case."""
     words = (run.rstrip(_TRAILING).strip(".:-") for run in _IDENTIFIER.findall(text))
     return frozenset(w for w in words if len(w) > 1 and _is_identifier(w))
@@ -181,7 +181,7 @@ def _find_case_variants(old: str, new: str) -> frozenset[str]:
 
     A path, a variable's name and anything with a digit or a sign may mean another thing in another case.
     """
-    odd = find_identifiers(old) ^ find_identifiers(new)
+    odd = _find_identifiers(old) ^ _find_identifiers(new)
     plain = {left.casefold() for left in _WORD.findall(old)} & {
         right.casefold() for right in _WORD.findall(new)
     }
@@ -189,7 +189,7 @@ def _find_case_variants(old: str, new: str) -> frozenset[str]:
 
 
 @_cached
-def find_names(text: str) -> frozenset[str]:
+def _find_names(text: str) -> frozenset[str]:
     """Capitalised words that do not begin a sentence, or that do and are followed by another name: Jane Smith."""
     words = _WORD.findall(text)
     starts = {m.group(1) for m in re.finditer(r"(?:^|[.!?:]\s|\n)[\"'(]*([^\W\d_][\w'-]*)", text)}
@@ -199,7 +199,7 @@ def find_names(text: str) -> frozenset[str]:
 
 
 @_cached
-def find_units(text: str) -> frozenset[str]:
+def _find_units(text: str) -> frozenset[str]:
     """Units after a number, and currency signs."""
     after_number = re.findall(r"\d\s*([a-zA-Z%]+)", text)
     return frozenset(w.lower() for w in after_number if w.lower() in UNITS) | frozenset(
@@ -213,7 +213,7 @@ def _parity(pattern: re.Pattern[str], text: str) -> int:
 
 
 @_cached
-def find_opposites(text: str) -> frozenset[str]:
+def _find_opposites(text: str) -> frozenset[str]:
     """Words of a pair of opposites of which the text has only one."""
     found = re.findall(r"\w+", text.lower())
     words = {*found, *map(stem, found)}

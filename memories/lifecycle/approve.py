@@ -48,7 +48,7 @@ def carry_out_approval(actor: Actor, memory: Memory) -> tuple[str, ...]:
             # The right text of a plan that was withdrawn since is a plan itself: it corrects nothing that holds today.
             is_plan = not has_begun(memory, timezone.now()) and was_called_off_after(old, memory.created_at)
             how = Operation.SUPERSEDE if is_plan else Operation(operation)
-            replace_by_approved(actor, old, memory, operation=how, is_first=not done)
+            _replace_by_approved(actor, old, memory, operation=how, is_first=not done)
             done.append(gettext("{id} is superseded").format(id=old.id))
         else:
             if not done:
@@ -66,7 +66,7 @@ def approve_text(actor: Actor, memory: Memory) -> tuple[str, ...]:
     return carry_out_approval(actor, memory)
 
 
-def replace_by_approved(
+def _replace_by_approved(
     actor: Actor, old: Memory, memory: Memory, *, operation: Operation, is_first: bool
 ) -> None:
     """Put the approved memory in the place of `old`; it joins only one chain, that of the first one it replaces."""
@@ -106,7 +106,7 @@ def move_references(root: int, to: int, *, joins: bool = False) -> int:
     changed += move_relations(root, to)
     names = EntityAlias.objects.filter(memory=to).values("fold")
     changed += EntityAlias.objects.filter(memory=root).exclude(fold__in=names).update(memory=to)
-    changed += move_links(root, to)
+    changed += _move_links(root, to)
     if joins:
         Link.objects.filter(Q(source=root) | Q(target=root)).delete()
         EntityAlias.objects.filter(memory=root).delete()
@@ -136,7 +136,7 @@ def move_relations(root: int, to: int) -> int:
     return changed + rows.filter(subject=root).update(subject=to) + rows.filter(object=root).update(object=to)
 
 
-def move_links(root: int, to: int) -> int:
+def _move_links(root: int, to: int) -> int:
     """Move the links; close an open one between the two roots and one that waited for an approval."""
     links = Link.objects.filter(Q(source=to) | Q(target=to))
     existing = {(link.kind, link.source_id, link.target_id) for link in links}

@@ -55,10 +55,10 @@ from memories.store.withdrawn.marks import (
 from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
 from memories.types import VISIBLE_TRUSTS, State, Trust
 
-VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
+_VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
 TIMES: Final = frozenset({"valid_from", "valid_to"})  # a new version with the same text
-CARRIED: Final = tuple(field.name for field in STORED if field.is_carried)
-_CARRIED_VALUES = attrgetter(*CARRIED)
+_CARRIED: Final = tuple(field.name for field in STORED if field.is_carried)
+_CARRIED_VALUES = attrgetter(*_CARRIED)
 IN_PLACE: Final = tuple(field.name for field in EDITED if field.on_edit is OnEdit.IN_PLACE)
 EDIT_FIELDS: Final = "edit"  # the verb of a proposal that changes other fields than the text and type
 
@@ -120,7 +120,7 @@ def edit(
 
 
 @dataclass(frozen=True)
-class EditDoubt:
+class _EditDoubt:
     """Why a person must see a new text first (no reason: none must), and what withdrawn memories it restates.
 
     `guard`: the text waits in quarantine. `awaits`: the comparison with the withdrawn texts is owed; the trust that the
@@ -161,7 +161,7 @@ class PreparedEdit:
 
 def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEdit:
     """The part of edit() before its transaction; writes nothing. Raises as edit() does."""
-    memory = find_editable(actor, id_, change)
+    memory = _find_editable(actor, id_, change)
     now = as_draft(memory)
     draft = check_draft(replace(now, **change.wanted(), allow=change.allow))
     # What was stored before stays.
@@ -170,7 +170,7 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     if "expires_at" in differing:
         check_ahead(draft.expires_at, field="expires_at")
-    is_versioned = not differing.isdisjoint(VERSIONED)
+    is_versioned = not differing.isdisjoint(_VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
@@ -187,14 +187,14 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     if repeated is not None:
         raise repeated_text(actor, repeated[1], path=repeated[0])
     # A candidate next to the memory would be the same text twice, so new times wait as fields do.
-    if ready.differing.isdisjoint(VERSIONED - TIMES):
+    if ready.differing.isdisjoint(_VERSIONED - TIMES):
         change = change_of(ready.differing)
         why = "" if is_decided else held_back(actor, change, ready.memory, confidence=ready.draft.confidence)
         if why:
-            return propose_fields(actor, ready, why=why, reason=reason)
+            return _propose_fields(actor, ready, why=why, reason=reason)
     if ready.prepared is None:
-        return change_in_place(actor, ready.memory, ready.draft, ready.differing, reason=reason)
-    return write_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
+        return _change_in_place(actor, ready.memory, ready.draft, ready.differing, reason=reason)
+    return _write_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
 
 
 def change_of(differing: Collection[str]) -> Change:
@@ -204,7 +204,7 @@ def change_of(differing: Collection[str]) -> Change:
     return Change.EXPIRE if "expires_at" in differing else Change.LABEL
 
 
-def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) -> EditResult:
+def _propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) -> EditResult:
     """Record the change of fields other than the text and type as a proposal; inside the transaction."""
     memory = ready.memory
     wanted: dict[str, Any] = {
@@ -223,11 +223,11 @@ def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) 
 
 
 def proposed_fields(arguments: dict[str, Any]) -> EditDraft:
-    """The edit that propose_fields() recorded."""
+    """The edit that _propose_fields() recorded."""
     return EditDraft(**values_from_json(arguments))
 
 
-def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
+def _find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
     """The live memory that an edit changes; raises as edit() does."""
     memory = find_head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
@@ -253,11 +253,11 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
 
 def as_draft(memory: Memory) -> Draft:
     """The draft that would store this memory; its thread position and source stay with the root."""
-    values = dict(zip(CARRIED, _CARRIED_VALUES(memory), strict=True)) | {"tags": tuple(memory.tags)}
+    values = dict(zip(_CARRIED, _CARRIED_VALUES(memory), strict=True)) | {"tags": tuple(memory.tags)}
     return Draft(**values, group=memory.group.slug)
 
 
-def change_in_place(
+def _change_in_place(
     actor: Actor, memory: Memory, draft: Draft, differing: Collection[str], *, reason: str
 ) -> EditResult:
     """Write fields other than the text, type and time; inside the transaction."""
@@ -270,7 +270,7 @@ def change_in_place(
     return EditResult(EditOutcome.CHANGED, memory, None, changed)
 
 
-def write_version(
+def _write_version(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, reason: str, is_decided: bool
 ) -> EditResult:
     """Write the next row of the chain, or a candidate next to it if a person must decide; inside the transaction."""
@@ -283,15 +283,15 @@ def write_version(
     if twin is not None and twin.key != old.key:
         hint = "Retract one of the two."
         raise Conflict(f"The same text is live as {twin.id}.", hint=hint, field="content")
-    doubt = find_edit_doubt(actor, old, prepared, is_decided=is_decided)
+    doubt = _find_edit_doubt(actor, old, prepared, is_decided=is_decided)
     if doubt.holds(old):
-        return queue_edit(actor, old, prepared, doubt=doubt, now=now)
+        return _queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
     seen = Memory.objects.filter(pk=old.pk, state=State.LIVE, updated_at=old.updated_at)
     values = {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
     if seen.update(**values) != 1:
         raise changed_meanwhile(old)
-    new = insert_version(actor, prepared, old.group, trust=trust_after_edit(actor, old), after=old, now=now)
+    new = insert_version(actor, prepared, old.group, trust=_trust_after_edit(actor, old), after=old, now=now)
     # An edit corrects, it does not re-date.
     carried = {name: getattr(old, name) for name in CARRIED_FIELDS} | {"valid_from": draft.valid_from}
     Memory.objects.filter(pk=new.pk).update(**carried)
@@ -303,7 +303,7 @@ def write_version(
     refresh_around([old, new])
     withdraw_replaced(actor, old)
     settle_replaced(actor, old)
-    note_doubt(actor, new, doubt)
+    _note_doubt(actor, new, doubt)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
     after = snapshot(new)
@@ -313,41 +313,41 @@ def write_version(
     return EditResult(EditOutcome.NEW_VERSION, new, old.id, changes(before, after))
 
 
-def queue_edit(
-    actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: EditDoubt, now: datetime
+def _queue_edit(
+    actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: _EditDoubt, now: datetime
 ) -> EditResult:
     """Write the new text as a candidate that replaces the old one on approval."""
     is_held = doubt.guard or (old.trust == Trust.QUARANTINED and prepared.draft.content == old.content)
     trust = Trust.QUARANTINED if is_held else Trust.CANDIDATE
     new = insert_version(actor, prepared, old.group, trust=trust, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
-    note_doubt(actor, new, doubt)
+    _note_doubt(actor, new, doubt)
     payload, size = {"after": snapshot(new)}, len(new.content)
     audit.append(actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload=payload, chars=size)
     return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt.why)
 
 
-def trust_after_edit(actor: Actor, old: Memory) -> str:
+def _trust_after_edit(actor: Actor, old: Memory) -> str:
     """The new version's trust: a person verified the old text, not this one, unless a curator wrote it."""
     is_curator = actor.decides(old.group_id)
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
-def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> EditDoubt:
+def _find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> _EditDoubt:
     """Why a person has to see the new text first; without a reason if none has to."""
     if is_decided:
-        refuse_restated(actor, prepared, old)
-        return EditDoubt()
+        _refuse_restated(actor, prepared, old)
+        return _EditDoubt()
     policy = held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
     if quarantined := held_for_person(prepared.draft):
-        return EditDoubt(policy=policy, guard=quarantined)
+        return _EditDoubt(policy=policy, guard=quarantined)
     if prepared.draft.content == old.content:
-        return EditDoubt(policy=policy)
+        return _EditDoubt(policy=policy)
     restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
     if prepared.is_probed(old.group.key):
-        return EditDoubt(restated, policy, restates)
-    awaits = "" if restated or policy or old.trust not in VISIBLE_TRUSTS else trust_after_edit(actor, old)
-    return EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
+        return _EditDoubt(restated, policy, restates)
+    awaits = "" if restated or policy or old.trust not in VISIBLE_TRUSTS else _trust_after_edit(actor, old)
+    return _EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
 
 
 def find_restated(
@@ -363,14 +363,14 @@ def find_restated(
     return dressed.doubt(actor), (*([in_other_dress(memory)] if memory is not None else ()), *found)
 
 
-def note_doubt(actor: Actor, new: Memory, doubt: EditDoubt) -> None:
+def _note_doubt(actor: Actor, new: Memory, doubt: _EditDoubt) -> None:
     """Link a new version to the withdrawn memories that it restates, and record a comparison that is still owed."""
     link_neighbours(actor, new, doubt.restates, has_links=True)
     if doubt.awaits is not None and new.trust == Trust.CANDIDATE:
         Unprobed.objects.create(memory=new, trust=doubt.awaits)
 
 
-def refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory) -> None:
+def _refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory) -> None:
     """Raise Conflict if a text restates a withdrawn one; a former text of the same chain is not a restatement."""
     neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):

@@ -39,7 +39,7 @@ from memories.store.supersede import bring_plan_forward, valid_time_end
 from memories.types import VISIBLE_TRUSTS, Scope, State, Trust, Type
 
 # An undo subtracts the merged one's recalls instead of restoring the former number.
-UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
+_UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
 
 
 @one_change
@@ -71,16 +71,16 @@ def merge(
     if not dry_run:
         require_whole_id(actor, from_id, source, verb="merge")
         require_whole_id(actor, into_id, into, verb="merge", field="into")
-    check_pair(source, into)
+    _check_pair(source, into)
     ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
-    run = partial(carry_out_merge, actor, source, into, ready, reason=reason)
+    run = partial(_carry_out_merge, actor, source, into, ready, reason=reason)
     arguments = {"into": str(into.id)} | ({"content": content} if content else {})
     return change_or_propose(
         actor, Change.MERGE, source, run, reason=reason, dry_run=dry_run, arguments=arguments
     )
 
 
-def carry_out_merge(
+def _carry_out_merge(
     actor: Actor, source: Memory, into: Memory, ready: PreparedEdit | None, *, reason: str, dry_run: bool
 ) -> ChangeResult:
     """Merge two memories that have been checked, in one transaction."""
@@ -90,7 +90,7 @@ def carry_out_merge(
 
     def follow_up() -> DerivedChanges:
         nonlocal survivor
-        survivor, followed = unite(actor, source, into, ready, reason=reason)
+        survivor, followed = _unite(actor, source, into, ready, reason=reason)
         return followed
 
     consequences = (
@@ -110,7 +110,7 @@ def carry_out_merge(
     return replace(done, successor=survivor.id)
 
 
-def check_pair(source: Memory, into: Memory) -> None:
+def _check_pair(source: Memory, into: Memory) -> None:
     """Raise Conflict if the two cannot be merged."""
     require_state(source, State.LIVE, verb="merge")
     require_state(into, State.LIVE, verb="merge")
@@ -141,7 +141,7 @@ def check_pair(source: Memory, into: Memory) -> None:
         raise Conflict("One of them is a summary.", hint="Maintenance rewrites summaries.", field="into")
 
 
-def unite(
+def _unite(
     actor: Actor, source: Memory, into: Memory, ready: PreparedEdit | None, *, reason: str
 ) -> tuple[Memory, DerivedChanges]:
     """Write the survivor's new version, unite the fields, and move all references; return the survivor."""
@@ -149,7 +149,7 @@ def unite(
     if ready is not None:
         survivor = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         Memory.objects.filter(pk=source.pk).update(superseded_by=survivor)
-    values, dates = united_fields(source, survivor), describe_dates(source, survivor)
+    values, dates = _united_fields(source, survivor), _describe_dates(source, survivor)
     said: dict[str, Any] = {"from": str(source.id), "reason": reason}
     if values["valid_from"] != survivor.valid_from:  # who said that it is true from an earlier day
         said["valid_from_by"] = source.author_name
@@ -164,7 +164,7 @@ def unite(
         "into": str(survivor.id),
         "former": str(into.id) if is_new_version else None,
         "moved": rows,
-        "united": {name: differences[name] for name in UNITED if name in differences},
+        "united": {name: differences[name] for name in _UNITED if name in differences},
         "access_count": source.access_count,
     }
     consequences = [gettext("the survivor gets a new version")] if is_new_version else []
@@ -178,7 +178,7 @@ def unite(
     return survivor, DerivedChanges(1, tuple(consequences), payload)
 
 
-def describe_dates(source: Memory, into: Memory) -> list[str]:
+def _describe_dates(source: Memory, into: Memory) -> list[str]:
     """A line on the valid time of both, if they differ: the survivor keeps the earlier beginning."""
     if source.valid_from == into.valid_from:
         return []
@@ -196,7 +196,7 @@ def describe_dates(source: Memory, into: Memory) -> list[str]:
     ]
 
 
-def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
+def _united_fields(source: Memory, into: Memory) -> dict[str, Any]:
     """The survivor's fields, merged by the rules of the registry.
 
     A text from outside is not verified by a merge: the person who verified the team's own did not look at it.
@@ -224,14 +224,16 @@ def supersede(
     check_successor(old, by, field="by")
     if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
         raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
-    run = partial(carry_out_supersede, actor, old, by, reason=reason)
+    run = partial(_carry_out_supersede, actor, old, by, reason=reason)
     return change_or_propose(
         actor, Change.SUPERSEDE, old, run, reason=reason, dry_run=dry_run, arguments={"by": str(by.id)},
         confidence=by.confidence,
     )  # fmt: skip
 
 
-def carry_out_supersede(actor: Actor, old: Memory, by: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+def _carry_out_supersede(
+    actor: Actor, old: Memory, by: Memory, *, reason: str, dry_run: bool
+) -> ChangeResult:
     """Retire `old` in favour of `by`; both have been checked."""
     now = timezone.now()
     new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)

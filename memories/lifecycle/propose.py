@@ -41,7 +41,7 @@ FILE_TEXT: Final = (
 MAX_WAITING: Final = MAX_OPEN
 # A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
 # a memory may dispute it as well.
-WATCHED: Final = ("state", "pinned", "tags", "importance", "expires_at", "metadata", "superseded_by_id")
+_WATCHED: Final = ("state", "pinned", "tags", "importance", "expires_at", "metadata", "superseded_by_id")
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def propose(
         same = next((row for row in waiting.order_by("key") if row.arguments == arguments), None)
         if same is not None:
             return same
-        check_may_propose(actor, group, now)
+        _check_may_propose(actor, group, now)
         proposal = Proposal.objects.create(
             verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments,
             reason=reason, why=why, actor=actor.name, via=actor.via, token=actor.token_id, client=actor.client[:120],
@@ -168,7 +168,7 @@ def propose(
     return proposal
 
 
-def check_may_propose(actor: Actor, group: Group, now: datetime) -> None:
+def _check_may_propose(actor: Actor, group: Group, now: datetime) -> None:
     """Raise Conflict if too many proposals of this person, with whichever token, wait in the group; jobs may make any number."""
     if actor.user_id is None:
         return
@@ -197,7 +197,7 @@ def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) 
 
 def memory_version(memory: Memory) -> str:
     """A fingerprint of a row and of the fields whose change makes a proposal about it stale."""
-    watched = {name: as_json(getattr(memory, name)) for name in WATCHED}
+    watched = {name: as_json(getattr(memory, name)) for name in _WATCHED}
     return hashlib.sha256(canonical_json({"id": str(memory.id), **watched}).encode()).hexdigest()
 
 

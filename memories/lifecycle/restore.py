@@ -57,19 +57,19 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
             raise Conflict(
                 f"{target.id}, the current version, is {target.state}.", hint="Restore that one first."
             )
-    elif memory.state == State.RETRACTED and is_own_retraction(actor, memory):
+    elif memory.state == State.RETRACTED and _is_own_retraction(actor, memory):
         change, target = Change.RESTORE_VERSION, memory
     elif memory.state in RESTORABLE:
         change, target = Change.RESTORE, memory
-        if memory.state == State.MERGED and was_merged_by_person(memory):
+        if memory.state == State.MERGED and _was_merged_by_person(memory):
             require_person(actor, "undo the merge of")
             require_right(actor, memory, right=CURATE)
     else:
         raise Conflict(
             f"{memory.id} is {memory.state}; 'restore' needs a memory that is {' or '.join(RESTORABLE)}.",
-            hint=hint_instead(memory),
+            hint=_hint_instead(memory),
         )
-    is_persons = memory.state == State.FORGOTTEN and was_forgotten_by_person(memory)
+    is_persons = memory.state == State.FORGOTTEN and _was_forgotten_by_person(memory)
     return change_or_propose(
         actor, change, target, partial(carry_out, actor, memory, reason=reason),
         reason=reason, dry_run=dry_run, arguments={"version": str(memory.id)},
@@ -87,7 +87,7 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
         hold_groups([memory.group_id])
         # The rest of the change that took it away stays where it was built on since.
         terms = Terms(reason, partial=memory.state != State.SUPERSEDED, required=frozenset({memory.key}))
-        done = reverse(actor, rows_to_restore(memory), terms)
+        done = reverse(actor, _rows_to_restore(memory), terms)
         memory.refresh_from_db()
         differences = changes(before, snapshot(memory))
         transaction.set_rollback(dry_run)
@@ -95,7 +95,7 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
     stays = (gettext("{id} stays as it is: {why}").format(id=row.id, why=row.why) for row in done.kept)
     told = gettext("{id} is current again").format(id=memory.id)
     lines = tuple(
-        dict.fromkeys((consequence_of(memory), *(line for line in done.lines if line != told), *stays))
+        dict.fromkeys((_consequence_of(memory), *(line for line in done.lines if line != told), *stays))
     )
     return ChangeResult(
         Operation.RESTORE.value,
@@ -109,26 +109,26 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
     )
 
 
-def rows_to_restore(memory: Memory) -> list[FormerRow]:
+def _rows_to_restore(memory: Memory) -> list[FormerRow]:
     """The rows to put back so that this version counts again."""
     if memory.state == State.SUPERSEDED:
-        return rows_of_version(memory, head_of(memory))
+        return _rows_of_version(memory, head_of(memory))
     if memory.state == State.EXPIRED:
-        return [own_row(memory)]
+        return [_own_row(memory)]
     taken = RowChange.objects.filter(
         kept=MEMORY.name, row=memory.key, op="u", undone_by=None, vals__has_key="state"
     ).order_by("-key").first()  # fmt: skip
     if taken is None or (taken.vals or {})["state"][1] != memory.state:
-        return [*tombstones_of(memory), own_row(memory)]
+        return [*_tombstones_of(memory), _own_row(memory)]
     found = rows_of([taken.change])
     own = [row for row in found if row.is_memory and row.row == memory.key]
-    own[0].values |= own_row(memory).values
+    own[0].values |= _own_row(memory).values
     # A run, or the deletion of a conversation, took many away; only this one was asked for.
     of_many = Q(run__isnull=False) | Q(operation=Operation.THREAD)
     return own if AuditEntry.objects.filter(of_many, change=taken.change).exists() else found
 
 
-def own_row(memory: Memory) -> FormerRow:
+def _own_row(memory: Memory) -> FormerRow:
     """The memory's row as it counts, whatever it was before."""
     values = {
         "state": (State.LIVE, memory.state),
@@ -141,7 +141,7 @@ def own_row(memory: Memory) -> FormerRow:
     return FormerRow(MEMORY, memory.key, values=values)
 
 
-def tombstones_of(memory: Memory) -> list[FormerRow]:
+def _tombstones_of(memory: Memory) -> list[FormerRow]:
     """The tombstone that the retraction of this memory left."""
     marks = Tombstone.objects.filter(
         memory_id=memory.id, group=memory.group, kind=TombstoneKind.RETRACTED, lifted_at=None
@@ -150,10 +150,10 @@ def tombstones_of(memory: Memory) -> list[FormerRow]:
     return [FormerRow(table, mark.key, made=True) for mark in marks]
 
 
-def rows_of_version(version: Memory, head: Memory) -> list[FormerRow]:
+def _rows_of_version(version: Memory, head: Memory) -> list[FormerRow]:
     """The rows by which a former version takes the place of the current one, with its own fields and trust."""
     now = timezone.now()
-    back = own_row(version)
+    back = _own_row(version)
     back.values["version"] = (head.version + 1, version.version)
     if version.valid_to_known_at is not None:  # its successor set the end of its valid time
         back.values |= {
@@ -169,7 +169,7 @@ def rows_of_version(version: Memory, head: Memory) -> list[FormerRow]:
     return [away, back]
 
 
-def consequence_of(memory: Memory) -> str:
+def _consequence_of(memory: Memory) -> str:
     """Whether recall returns the memory now."""
     if memory.expires_at is not None and memory.expires_at <= timezone.now():
         return gettext("its end has passed: recall returns it once that is changed")
@@ -180,7 +180,7 @@ def consequence_of(memory: Memory) -> str:
     return gettext("recall returns it again")
 
 
-def hint_instead(memory: Memory) -> str:
+def _hint_instead(memory: Memory) -> str:
     """What to do with a memory that 'restore' does not fit."""
     if memory.state != State.LIVE:
         return (
@@ -198,7 +198,7 @@ def hint_instead(memory: Memory) -> str:
     )
 
 
-def is_own_retraction(actor: Actor, memory: Memory) -> bool:
+def _is_own_retraction(actor: Actor, memory: Memory) -> bool:
     """True if this agent, with this token, retracted the memory less than UNDO_HOURS ago."""
     last = log_of(memory, Operation.RETRACT).first()
     if actor.is_person or last is None or last.at <= timezone.now() - timedelta(hours=UNDO_HOURS):
@@ -206,13 +206,13 @@ def is_own_retraction(actor: Actor, memory: Memory) -> bool:
     return (last.actor, last.token) == (actor.name, actor.token_id)
 
 
-def was_forgotten_by_person(memory: Memory) -> bool:
+def _was_forgotten_by_person(memory: Memory) -> bool:
     """True if a person hid the memory last."""
     last = log_of(memory, Operation.FORGET).first()
     return last is not None and not is_by_agent(last)
 
 
-def was_merged_by_person(memory: Memory) -> bool:
+def _was_merged_by_person(memory: Memory) -> bool:
     """True if a person merged the memory into another one; a kept wording was not."""
     last = log_of(memory, Operation.MERGE).first()
     return last is not None and "moved" in last.payload

@@ -53,7 +53,7 @@ from memories.types import State
 
 # In these states an id means that row; in any other it means the current version.
 HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
-LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
+_LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Successor:
 
 
 @dataclass(frozen=True)
-class Replacement:
+class _Replacement:
     """The row that takes the retracted one's place, the successor (which may wait for a curator), the consequences."""
 
     head: Memory | None = None
@@ -100,13 +100,13 @@ def retract(
     reason = clean_reason(reason)
     if not successor and (retracted := find_confirmable(actor, id_)) is not None:
         return confirm_retraction(actor, retracted, reason=reason, dry_run=dry_run)
-    memory = find_retractable(actor, id_)
-    ready = prepare_successor(actor, memory, successor)
-    run = partial(carry_out_retraction, actor, memory, ready, reason=reason)
+    memory = _find_retractable(actor, id_)
+    ready = _prepare_successor(actor, memory, successor)
+    run = partial(_carry_out_retraction, actor, memory, ready, reason=reason)
     return change_or_propose(
         actor, Change.RETRACT, memory, partial(run, is_decided=is_decided), reason=reason, dry_run=dry_run,
         arguments={"successor": str(successor)} if successor else {},
-        reached=lambda: rows_withdrawn_with(memory), preview=partial(run, dry_run=True, is_decided=True),
+        reached=lambda: _rows_withdrawn_with(memory), preview=partial(run, dry_run=True, is_decided=True),
     )  # fmt: skip
 
 
@@ -141,13 +141,13 @@ def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bo
     )
 
 
-def rows_withdrawn_with(memory: Memory) -> list[Memory]:
+def _rows_withdrawn_with(memory: Memory) -> list[Memory]:
     """The other memories that a retraction withdraws: copies of its text, and the summaries of all of them."""
     twins = recallable_copies(memory)
     return [*twins, *find_reach(memory, [memory, *twins]).summaries]
 
 
-def carry_out_retraction(
+def _carry_out_retraction(
     actor: Actor, memory: Memory, ready: Successor, *, reason: str, dry_run: bool, is_decided: bool
 ) -> ChangeResult:
     """Withdraw the memory and put its successor in its place, in one transaction."""
@@ -164,14 +164,14 @@ def carry_out_retraction(
         hold_groups([memory.group_id])
         twins = recallable_copies(memory)
         reach = find_reach(memory, [memory, *twins])  # before the row loses the key of its summary
-        placed = put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)
+        placed = _put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)
         new: dict[str, Any] = {
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,
         }  # fmt: skip
 
         def follow_up() -> DerivedChanges:
             lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
-            gone = withdraw_with(actor, twins)
+            gone = _withdraw_with(actor, twins)
             followed = withdraw_derived(actor, reach)
             return replace(followed, changed=followed.changed + gone)
 
@@ -190,7 +190,7 @@ def carry_out_retraction(
     return replace(done, dry_run=dry_run, changed=0 if dry_run else done.changed, successor=successor_id)
 
 
-def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
+def _withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
     """Withdraw what has the same words as a memory that is being retracted, inside the verb's transaction."""
     withdrawn = withdraw_rows(actor, twins)
     for twin in twins:  # one may be a plan
@@ -199,7 +199,7 @@ def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
     return withdrawn
 
 
-def find_retractable(actor: Actor, id_: str | UUID) -> Memory:
+def _find_retractable(actor: Actor, id_: str | UUID) -> Memory:
     """The row to retract: for a historic version the row itself, otherwise the current version."""
     row = find_memory(actor, id_)
     memory = require_right(actor, row if row.state in HISTORY_STATES else head_of(row), right=WRITE)
@@ -207,7 +207,7 @@ def find_retractable(actor: Actor, id_: str | UUID) -> Memory:
     return memory
 
 
-def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Successor:
+def _prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Successor:
     """Find or embed the successor, before any transaction."""
     if not successor:
         return Successor()
@@ -215,16 +215,16 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     find = find_memory if parse_short_id(successor) else find_named
     named = find(actor, str(successor), field="successor")
     if named is not None:
-        return existing_successor(actor, memory, head_of(named))
+        return _existing_successor(actor, memory, head_of(named))
     limit = settings.LOCI.storage.max_content_chars
     text = clean_text(str(successor), field="successor", max_chars=limit).text
     is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)
     if fold(text) == fold(memory.content) or is_same_dressed:
-        raise same_text_error()
+        raise _same_text_error()
     same = live_texts_beside(memory, content_hash(text), fold_hash(text))
     live = newest(same.select_related("group", "thread"))
     if live is not None:
-        return existing_successor(actor, memory, live)
+        return _existing_successor(actor, memory, live)
     edit = prepare_edit(actor, memory.id, EditDraft(content=text)) if memory.state == State.LIVE else None
     if edit is not None:
         prepared = edit.prepared
@@ -234,23 +234,23 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     if prepared is not None and any(
         n.is_same and n.memory.key == memory.key for n in prepared.probed_neighbours
     ):
-        raise same_text_error()
+        raise _same_text_error()
     return Successor(edit=edit, text=None if edit is not None else prepared)
 
 
-def existing_successor(actor: Actor, memory: Memory, found: Memory) -> Successor:
+def _existing_successor(actor: Actor, memory: Memory, found: Memory) -> Successor:
     """A stored memory as the successor; raises Conflict if it may not take the retracted one's place."""
     require_right(actor, found, right=WRITE)
     check_successor(memory, found, field="successor")
     return Successor(memory=found)
 
 
-def put_in_place(
+def _put_in_place(
     actor: Actor, memory: Memory, ready: Successor, *, reason: str, is_decided: bool
-) -> Replacement:
+) -> _Replacement:
     """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
-        return Replacement(
+        return _Replacement(
             ready.memory,
             ready.memory,
             (gettext("its id leads to {id} from now on").format(id=ready.memory.id),),
@@ -260,11 +260,11 @@ def put_in_place(
         memory.refresh_from_db()
         if edited.outcome == EditOutcome.QUEUED:
             return _waiting_successor(edited.memory, edited.why)
-        return Replacement(edited.memory, edited.memory, (gettext(LEADS_ON),))
-    return store_successor(actor, memory, ready.text) if ready.text is not None else Replacement()
+        return _Replacement(edited.memory, edited.memory, (gettext(_LEADS_ON),))
+    return _store_successor(actor, memory, ready.text) if ready.text is not None else _Replacement()
 
 
-def store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> Replacement:
+def _store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> _Replacement:
     """Store the successor of a memory that was no longer live."""
     stored = store_prepared(actor, prepared)
     new = stored.memory
@@ -275,16 +275,16 @@ def store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> Re
         return _waiting_successor(new, stored.why)
     if stored.outcome == Outcome.CREATED:
         join_chain(actor, memory, new)
-    return Replacement(new, new, (gettext(LEADS_ON),))
+    return _Replacement(new, new, (gettext(_LEADS_ON),))
 
 
-def _waiting_successor(successor: Memory, why: str) -> Replacement:
-    return Replacement(
+def _waiting_successor(successor: Memory, why: str) -> _Replacement:
+    return _Replacement(
         None, successor, (gettext("its successor waits for a curator: {why}").format(why=why),)
     )
 
 
-def same_text_error() -> InvalidInput:
+def _same_text_error() -> InvalidInput:
     """The error of a successor that repeats the retracted text."""
     return InvalidInput(
         "The successor has the same text as the retracted memory.",

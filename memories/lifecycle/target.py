@@ -47,7 +47,7 @@ from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reas
 from memories.store.withdrawn.tombstones import follow_quarantine
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Type
 
-LIFT_HINT: Final = "A curator can lift the tombstone."
+_LIFT_HINT: Final = "A curator can lift the tombstone."
 SHOWN_WORDS: Final = 30  # of a text before it is destroyed or merged
 
 
@@ -243,12 +243,12 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
         if takes_back and decides:
             return mark.kind == TombstoneKind.REJECTED and mark.group_id == memory.group_id
         # What an agent brings back is another version than the rejected one, or stays rejected.
-        return is_rejection_of(mark, memory, alone=not decides and memory.trust not in WITHDRAWN_TRUSTS)
+        return _is_rejection_of(mark, memory, alone=not decides and memory.trust not in WITHDRAWN_TRUSTS)
 
     withdrawn = find_withdrawn(memory.group, memory.scope, memory.content)
     if withdrawn is not None and not passes(withdrawn.tombstone):
         if withdrawn.is_refused:
-            raise Conflict(upper_first(withdrawn.describe(actor)), hint=LIFT_HINT)
+            raise Conflict(upper_first(withdrawn.describe(actor)), hint=_LIFT_HINT)
         if not decides:
             raise Conflict(
                 f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group."
@@ -282,7 +282,7 @@ def barred_line(memory: Memory) -> str:
     return gettext("the same text is refused {where} from now on").format(where=where)
 
 
-def is_rejection_of(mark: Tombstone, memory: Memory, *, alone: bool) -> bool:
+def _is_rejection_of(mark: Tombstone, memory: Memory, *, alone: bool) -> bool:
     """True if the tombstone was laid by rejecting or quarantining this memory; `alone`: and not another version of it."""
     if mark.kind != TombstoneKind.REJECTED:
         return False

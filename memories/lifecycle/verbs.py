@@ -287,7 +287,7 @@ def _set_trust(
         follow_trust(actor, memory, reason=reason, same=same)
         return DerivedChanges(consequences=follow_up(actor, memory) if follow_up is not None else ())
 
-    consequences = rejection_lines(memory, same) if is_rejected else (consequence,)
+    consequences = _rejection_lines(memory, same) if is_rejected else (consequence,)
     if trust == Trust.QUARANTINED:
         consequences = (consequence, barred_line(memory), *also_left_out(memory))
     return change_fields(
@@ -296,7 +296,7 @@ def _set_trust(
     )  # fmt: skip
 
 
-def rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
+def _rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
     """The consequences of a rejection; `same` counts and has the same text."""
     if same is None:
         return gettext("recall does not return it, and the same text is refused"), *also_left_out(memory)
@@ -327,13 +327,13 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, reason: str, dry_ru
     return change_or_propose(actor, change, memory, run, reason=reason, dry_run=dry_run)
 
 
-def is_retractable(memory: Memory) -> bool:
+def _is_retractable(memory: Memory) -> bool:
     """True if the memory is live or hidden, or was superseded by nothing."""
     is_loose = memory.state == State.SUPERSEDED and memory.superseded_by_id is None
     return is_loose or memory.state in (State.LIVE, *RESTORABLE)
 
 
-DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.REJECTED, Trust.QUARANTINED})
+_DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.REJECTED, Trust.QUARANTINED})
 
 
 class Face(StrEnum):
@@ -349,7 +349,7 @@ EVERYBODY: Final = (Face.COMMAND, Face.REST, Face.AGENTS)
 
 
 @dataclass(frozen=True)
-class VerbButton:
+class _VerbButton:
     """A verb on a memory's page. It is shown if `fits`; the verb itself decides what is allowed.
 
     `order` places it among the buttons, the most common first. `follows`: on an old version's page, it acts on the
@@ -388,7 +388,7 @@ class Verb:
     right: str
     help: str
     offered: tuple[Face, ...]
-    button: VerbButton
+    button: _VerbButton
     other: str = ""
     text: str = ""
     agents_help: str = ""
@@ -422,12 +422,12 @@ def is_live(memory: Memory) -> bool:
     return memory.state == State.LIVE
 
 
-def is_doubtful(memory: Memory) -> bool:
+def _is_doubtful(memory: Memory) -> bool:
     """True if the memory is live and a person has to decide about it."""
-    return is_live(memory) and (memory.trust in DOUBTFUL or bool(doubts_of(memory)))
+    return is_live(memory) and (memory.trust in _DOUBTFUL or bool(doubts_of(memory)))
 
 
-def is_verifiable(memory: Memory) -> bool:
+def _is_verifiable(memory: Memory) -> bool:
     """True if the memory is live and not verified, or disputed since."""
     return is_live(memory) and (memory.trust != Trust.VERIFIED or bool(doubts_of(memory)))
 
@@ -437,7 +437,7 @@ def is_trusted(memory: Memory) -> bool:
     return is_live(memory) and memory.trust in VISIBLE_TRUSTS
 
 
-def is_live_unlike(trust: Trust) -> Callable[[Memory], bool]:
+def _is_live_unlike(trust: Trust) -> Callable[[Memory], bool]:
     """A condition: the memory is live and has another trust."""
     return lambda memory: is_live(memory) and memory.trust != trust
 
@@ -447,48 +447,48 @@ VERBS: Final[dict[str, Verb]] = {
     verb.name: verb
     for verb in (
         Verb("forget", forget, Operation.FORGET, WRITE, "hide it; 'restore' brings it back", EVERYBODY,
-             VerbButton(gettext_noop("Forget"), "forgotten", "visibility_off", 120, is_live, gettext_noop("Forget this memory?")),
+             _VerbButton(gettext_noop("Forget"), "forgotten", "visibility_off", 120, is_live, gettext_noop("Forget this memory?")),
              agents_help="forget hides it (restore undoes that)", log_color="warning"),
         Verb("restore", restore, Operation.RESTORE, WRITE,
              "bring it back, undo a merge, or restore a former version", EVERYBODY,
-             VerbButton(gettext_noop("Restore"), "restored", "undo", 100, lambda m: m.state in RESTORABLE, gettext_noop("Restore this memory?"), follows=False)),
+             _VerbButton(gettext_noop("Restore"), "restored", "undo", 100, lambda m: m.state in RESTORABLE, gettext_noop("Restore this memory?"), follows=False)),
         # The same function; only the button differs.
         Verb("restore-version", restore, Operation.RESTORE, WRITE, "restore a former version", (),
-             VerbButton(gettext_noop("Restore this version"), "restored", "history", 110,
+             _VerbButton(gettext_noop("Restore this version"), "restored", "history", 110,
                         lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, gettext_noop("Restore this version?"), follows=False)),
         Verb("retract", retract, Operation.RETRACT, WRITE, "withdraw it as wrong, and store the right text", EVERYBODY,
-             VerbButton(gettext_noop("Retract"), "retracted", "cancel", 130, is_retractable, gettext_noop("Retract this memory?"), needs_reason=True, is_dangerous=True),
+             _VerbButton(gettext_noop("Retract"), "retracted", "cancel", 130, _is_retractable, gettext_noop("Retract this memory?"), needs_reason=True, is_dangerous=True),
              text="successor", agents_help="retract: it was wrong, its text stays barred", log_color="danger"),
         Verb("dispute", dispute, Operation.DISPUTE, WRITE, "mark it as doubtful", EVERYBODY,
-             VerbButton(gettext_noop("Dispute"), "disputed", "help", 50, is_trusted, gettext_noop("Dispute this memory?"), needs_reason=True),
+             _VerbButton(gettext_noop("Dispute"), "disputed", "help", 50, is_trusted, gettext_noop("Dispute this memory?"), needs_reason=True),
              agents_help="dispute: you doubt it, recall says so", log_color="warning"),
         Verb("verify", verify, Operation.VERIFY, CURATE, "confirm it", PEOPLE,
-             VerbButton(gettext_noop("Verify"), "verified", "verified", 20, is_verifiable, gettext_noop("Verify this memory?"))),
+             _VerbButton(gettext_noop("Verify"), "verified", "verified", 20, _is_verifiable, gettext_noop("Verify this memory?"))),
         Verb("approve", approve, Operation.TRUST, CURATE, "activate a candidate", PEOPLE,
-             VerbButton(gettext_noop("Approve"), "approved", "check", 10, is_doubtful, gettext_noop("Approve this memory?"))),
+             _VerbButton(gettext_noop("Approve"), "approved", "check", 10, _is_doubtful, gettext_noop("Approve this memory?"))),
         Verb("reject", reject, Operation.TRUST, CURATE, "reject it; its text is refused from now on", PEOPLE,
-             VerbButton(gettext_noop("Reject"), "rejected", "block", 30, is_live_unlike(Trust.REJECTED), gettext_noop("Reject this memory?"),
+             _VerbButton(gettext_noop("Reject"), "rejected", "block", 30, _is_live_unlike(Trust.REJECTED), gettext_noop("Reject this memory?"),
                         needs_reason=True, is_dangerous=True)),
         Verb("quarantine", quarantine, Operation.TRUST, CURATE, "keep its text away from agents", PEOPLE,
-             VerbButton(gettext_noop("Quarantine"), "quarantined", "gpp_bad", 40, is_live_unlike(Trust.QUARANTINED), gettext_noop("Quarantine this memory?"),
+             _VerbButton(gettext_noop("Quarantine"), "quarantined", "gpp_bad", 40, _is_live_unlike(Trust.QUARANTINED), gettext_noop("Quarantine this memory?"),
                         needs_reason=True, is_dangerous=True)),
         Verb("pin", pin, Operation.PIN, WRITE, "protect it from decay and put it into every context pack", EVERYBODY,
-             VerbButton(gettext_noop("Pin"), "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned, gettext_noop("Pin this memory?")),
+             _VerbButton(gettext_noop("Pin"), "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned, gettext_noop("Pin this memory?")),
              people_right=CURATE, agents_help="pin asks a person to put it into every context"),
         Verb("unpin", unpin, Operation.UNPIN, CURATE, "remove the pin", PEOPLE,
-             VerbButton(gettext_noop("Unpin"), "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned, gettext_noop("Unpin this memory?"))),
+             _VerbButton(gettext_noop("Unpin"), "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned, gettext_noop("Unpin this memory?"))),
         # REST has routes of their own for the verbs that take a second memory, or a group.
         Verb("merge", merge, Operation.MERGE, CURATE, "merge it into another memory", (Face.COMMAND,),
-             VerbButton(gettext_noop("Merge into another"), "merged", "merge", 80, is_live, gettext_noop("Merge this memory into another?"), other=gettext_noop("Merge into")),
+             _VerbButton(gettext_noop("Merge into another"), "merged", "merge", 80, is_live, gettext_noop("Merge this memory into another?"), other=gettext_noop("Merge into")),
              other="into", text="content"),
         Verb("supersede", supersede, Operation.SUPERSEDE, WRITE, "replace it by an existing memory", (Face.COMMAND,),
-             VerbButton(gettext_noop("Replace by another"), "superseded", "swap_horiz", 90, is_live, gettext_noop("Replace this memory by another?"), other=gettext_noop("Replace by")), other="by"),
+             _VerbButton(gettext_noop("Replace by another"), "superseded", "swap_horiz", 90, is_live, gettext_noop("Replace this memory by another?"), other=gettext_noop("Replace by")), other="by"),
         Verb("move", move, Operation.MOVE, CURATE, "move it to another group", (Face.COMMAND,),
-             VerbButton(gettext_noop("Move to another group"), "moved", "drive_file_move", 95, is_live, gettext_noop("Move this memory to another group?"), other=gettext_noop("Move to"),
+             _VerbButton(gettext_noop("Move to another group"), "moved", "drive_file_move", 95, is_live, gettext_noop("Move this memory to another group?"), other=gettext_noop("Move to"),
                         takes_group=True),
              other="to"),
         Verb("purge", purge, Operation.PURGE, CURATE, "destroy it irreversibly", EVERYBODY,
-             VerbButton(gettext_noop("Purge"), "purged", "delete_forever", 140, lambda _: True, gettext_noop("Purge this memory?"), needs_reason=True, is_dangerous=True,
+             _VerbButton(gettext_noop("Purge"), "purged", "delete_forever", 140, lambda _: True, gettext_noop("Purge this memory?"), needs_reason=True, is_dangerous=True,
                         follows=False, warnings=(gettext_noop("all of its versions are destroyed"), gettext_noop("this cannot be undone"))),
              agents_help="purge destroys it for ever (needs curate)", log_color="danger", takes_quotes=True),
     )

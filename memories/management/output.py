@@ -20,10 +20,10 @@ from storage.faults import find_storage_fault
 
 NOTHING_FOUND = 3  # exit status of a recall without an answer
 MODEL_WAIT_S = 120.0
-MIN_COLUMNS = 40
-MAX_COLUMNS = 200
+_MIN_COLUMNS = 40
+_MAX_COLUMNS = 200
 # Bidirectional marks: they also reorder the text after them, which is not theirs.
-BIDI_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BIDI_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class FaceCommand(LociCommand):
@@ -68,7 +68,7 @@ class FaceCommand(LociCommand):
 
 def table_text(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> str:
     """Rows in columns; the last one takes the rest of the terminal's line."""
-    return "\n".join(format_table(rows, header=header, columns=terminal_columns()))
+    return "\n".join(_format_table(rows, header=header, columns=terminal_columns()))
 
 
 def in_lines(*lines: str) -> str:
@@ -102,21 +102,21 @@ def read_text(argument: str, *, field: str = "content") -> str:
 def printable(text: str, *, keep_lines: bool = False) -> str:
     """The text with control characters and bidirectional marks escaped; by default on one line."""
     lines = text.split("\n") if keep_lines else [" ".join(text.split())]
-    return "\n".join("".join(c if is_harmless(c) else f"\\x{ord(c):02x}" for c in line) for line in lines)
+    return "\n".join("".join(c if _is_harmless(c) else f"\\x{ord(c):02x}" for c in line) for line in lines)
 
 
-def is_harmless(c: str) -> bool:
+def _is_harmless(c: str) -> bool:
     """True if the character neither controls a terminal nor reorders text."""
-    return c not in BIDI_MARKS and unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp")
+    return c not in _BIDI_MARKS and unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp")
 
 
 def wrap_text(text: str, *, width: int) -> list[str]:
     """The words of a text as lines of at most `width` columns."""
     lines, line = [], ""
     for word in printable(text).split(" "):
-        for part in split_word(word, width):
+        for part in _split_word(word, width):
             longer = f"{line} {part}" if line else part
-            if text_width(longer) > width:
+            if _text_width(longer) > width:
                 lines.append(line)
                 line = part
             else:
@@ -124,40 +124,41 @@ def wrap_text(text: str, *, width: int) -> list[str]:
     return [*lines, line] if line else lines
 
 
-def text_width(text: str) -> int:
+def _text_width(text: str) -> int:
     """The number of columns that a text takes on a terminal."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )
 
 
-def format_table(rows: Sequence[Sequence[str]], *, header: Sequence[str], columns: int) -> list[str]:
+def _format_table(rows: Sequence[Sequence[str]], *, header: Sequence[str], columns: int) -> list[str]:
     """The lines of a table; the last column is wrapped to the rest of the width."""
     shown = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not shown:
         return []
-    widths = [max(text_width(row[at]) for row in shown) for at in range(len(shown[0]))]
-    rest = max(MIN_COLUMNS // 2, columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
+    widths = [max(_text_width(row[at]) for row in shown) for at in range(len(shown[0]))]
+    rest = max(_MIN_COLUMNS // 2, columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
     lines = []
     for row in shown:
         last = wrap_text(row[-1], width=rest) or [""]
         first = "".join(
-            cell + " " * (width - text_width(cell) + 2) for cell, width in zip(row[:-1], widths, strict=False)
+            cell + " " * (width - _text_width(cell) + 2)
+            for cell, width in zip(row[:-1], widths, strict=False)
         )
-        lines += [(first + last[0]).rstrip(), *(" " * text_width(first) + more for more in last[1:])]
+        lines += [(first + last[0]).rstrip(), *(" " * _text_width(first) + more for more in last[1:])]
     return lines
 
 
 def terminal_columns() -> int:
-    """The width of the terminal, between MIN_COLUMNS and MAX_COLUMNS."""
-    return min(max(shutil.get_terminal_size((100, 24)).columns, MIN_COLUMNS), MAX_COLUMNS)
+    """The width of the terminal, between _MIN_COLUMNS and _MAX_COLUMNS."""
+    return min(max(shutil.get_terminal_size((100, 24)).columns, _MIN_COLUMNS), _MAX_COLUMNS)
 
 
-def split_word(word: str, width: int) -> list[str]:
+def _split_word(word: str, width: int) -> list[str]:
     """The word in parts of at most `width` columns."""
     parts, part = [], ""
     for c in word:
-        if text_width(part + c) > width:
+        if _text_width(part + c) > width:
             parts.append(part)
             part = ""
         part += c

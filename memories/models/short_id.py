@@ -10,7 +10,7 @@ SHORT_ID_CHARS: Final = 8
 NAME: Final = "memory_short_id"
 
 
-class LastOfId(Func):
+class _LastOfId(Func):
     """SQL for the last characters of an id, with a literal length: SQLite matches no bound value with the index."""
 
     output_field = CharField()
@@ -31,9 +31,9 @@ def short_id(id_: UUID) -> str:
 
 def short_id_index() -> Index:
     """The index that finds a memory by its short id."""
-    return Index(LastOfId(F("id")), name=NAME)
+    return Index(_LastOfId(F("id")), name=NAME)
 
 
 def id_ends_with(digits: str) -> Exact:
     """Condition: the id ends like `digits`, of which only the last SHORT_ID_CHARS are compared. It uses the index."""
-    return Exact(LastOfId(F("id")), digits[-SHORT_ID_CHARS:])
+    return Exact(_LastOfId(F("id")), digits[-SHORT_ID_CHARS:])

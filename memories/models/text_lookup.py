@@ -12,12 +12,12 @@ from django.db.models.lookups import Exact, In
 from memories.types import State, Type
 
 M = TypeVar("M", bound=Model)
-FOLD_DIGITS: Final = 16  # 64 bits find the rows; the whole hash confirms each
-TEXT_DIGITS: Final = 32  # 128 bits, unique per row
+_FOLD_DIGITS: Final = 16  # 64 bits find the rows; the whole hash confirms each
+_TEXT_DIGITS: Final = 32  # 128 bits, unique per row
 NAME: Final = "memory_texts"
 
 
-def first_digits(hash_: str, digits: int) -> Func:
+def _first_digits(hash_: str, digits: int) -> Func:
     """SQL for the first digits of a hash column, with a literal length: SQLite matches no bound value with the index."""
     template = f"SUBSTR(%(expressions)s, 1, {digits})"
     return Func(F(hash_), template=template, output_field=CharField())
@@ -30,11 +30,11 @@ def unique_live_text() -> UniqueConstraint:
     """
     live = Q(state=State.LIVE) & ~Q(type=Type.EPISODIC)
     return UniqueConstraint(
-        first_digits("fold_hash", FOLD_DIGITS),
+        _first_digits("fold_hash", _FOLD_DIGITS),
         "group",
         "type",
         "scope",
-        first_digits("content_hash", TEXT_DIGITS),
+        _first_digits("content_hash", _TEXT_DIGITS),
         Case(When(live, then=1)),
         name=NAME,
     )
@@ -42,12 +42,12 @@ def unique_live_text() -> UniqueConstraint:
 
 def fold_start(fold_hash: str) -> str:
     """The part of a fold's hash that the index holds."""
-    return fold_hash[:FOLD_DIGITS]
+    return fold_hash[:_FOLD_DIGITS]
 
 
 def fold_starts_with(start: Any) -> Exact:
     """Condition: the fold's hash begins with `start`. It uses the index, and may match rows of other texts."""
-    return Exact(first_digits("fold_hash", FOLD_DIGITS), start)
+    return Exact(_first_digits("fold_hash", _FOLD_DIGITS), start)
 
 
 def has_text(content_hash: str, fold_hash: str) -> Q:
@@ -62,4 +62,4 @@ def newest(rows: QuerySet[M]) -> M | None:
 
 def fold_starts_with_any(starts: Any) -> In:
     """fold_starts_with() for any of several."""
-    return In(first_digits("fold_hash", FOLD_DIGITS), starts)
+    return In(_first_digits("fold_hash", _FOLD_DIGITS), starts)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from django.db.models import BinaryField
 
-POSTGRESQL = "postgresql"
+_POSTGRESQL = "postgresql"
 
 
 class VectorField(BinaryField):  # type: ignore[type-arg]  # the class takes none at run time
@@ -17,15 +17,15 @@ class VectorField(BinaryField):  # type: ignore[type-arg]  # the class takes non
 
     def db_type(self, connection: Any) -> str | None:
         """The column's type."""
-        return "vector" if connection.vendor == POSTGRESQL else super().db_type(connection)
+        return "vector" if connection.vendor == _POSTGRESQL else super().db_type(connection)
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
         """The parameter's place."""
-        return "%s::vector" if connection.vendor == POSTGRESQL else "%s"
+        return "%s::vector" if connection.vendor == _POSTGRESQL else "%s"
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """The bytes, or the text that pgvector reads."""
-        if value is None or connection.vendor != POSTGRESQL:
+        if value is None or connection.vendor != _POSTGRESQL:
             return value
         return str(np.frombuffer(value, dtype="<f4").tolist())
 

@@ -40,7 +40,7 @@ def known_span(version: Memory) -> TimeSpan:
     return TimeSpan(version.created_at, None if version.state in NOT_WITHDRAWN else version.retired_at)
 
 
-def version_at(memory: Memory, visibility: Visibility) -> Memory | None:
+def _version_at(memory: Memory, visibility: Visibility) -> Memory | None:
     """The newest version of the memory's chain inside a Visibility of the past, if any."""
     return versions_at([memory], {memory.key: head_of(memory)}, visibility).get(memory.key)
 
@@ -59,12 +59,12 @@ def versions_at(
 
 
 def require_version_at(memory: Memory, visibility: Visibility) -> Memory:
-    """The same as version_at().
+    """The same as _version_at().
 
     Raises:
         NotFound: no version was true and known then; the hint has the given version's periods.
     """
-    found = version_at(memory, visibility)
+    found = _version_at(memory, visibility)
     if found is None:
         moments = [
             f"{word} at {moment:%Y-%m-%d %H:%M} UTC"

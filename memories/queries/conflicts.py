@@ -31,7 +31,7 @@ MAX_VALUE_CHARS: Final = 60
 _OTHER_KINDS: Final = sorted(set(LinkKind) - {LinkKind.CONFLICT})
 
 
-MAX_STEPS = 20  # versions of a plan that edits replaced; a longer path names nothing
+_MAX_STEPS = 20  # versions of a plan that edits replaced; a longer path names nothing
 
 
 @dataclass(frozen=True)
@@ -75,35 +75,35 @@ def find_open_conflicts(
     links = [row for row in read_rows(_links_query, [*live]) if row[2] == LinkStatus.OPEN]
     if not links:
         return {}
-    others = live_heads({end for source, target, *_ in links for end in (source, target)}, visibility)
+    others = _live_heads({end for source, target, *_ in links for end in (source, target)}, visibility)
     hidden = leave_out(others.values(), visibility)
     found: defaultdict[int, list[OpenConflict]] = defaultdict(list)
     for source, target, _, evidence, _ in sorted(links, key=lambda row: -row[4]):
-        for root, other_root, own, theirs in conflict_sides(source, target, evidence):
+        for root, other_root, own, theirs in _conflict_sides(source, target, evidence):
             memory, other = live.get(root), others.get(other_root)
             if memory is None or other is None or other.key in hidden or memory.key == other.key:
                 continue
             if memory.trust == Trust.VERIFIED != other.trust:
                 continue
-            if still_states(memory, own) and still_states(other, theirs):
-                by = verifier_of(other) if other.trust == Trust.VERIFIED != memory.trust else ""
+            if _still_states(memory, own) and _still_states(other, theirs):
+                by = _verifier_of(other) if other.trust == Trust.VERIFIED != memory.trust else ""
                 found[memory.key].append(OpenConflict(other.id, shorten(own), shorten(theirs), by))
     return {key: tuple(conflicts[:MAX_NAMED]) for key, conflicts in found.items()}
 
 
-def verifier_of(memory: Memory) -> str:
+def _verifier_of(memory: Memory) -> str:
     """Who verified a memory last, by this store's log; "a person" if it does not tell."""
     chain = Memory.objects.filter(Q(key=memory.root_key) | Q(root=memory.root_key)).values("id")
     rows = AuditEntry.objects.filter(origin="", memory_id__in=chain, operation=Operation.VERIFY)
     return rows.order_by("-key").values_list("actor", flat=True).first() or "a person"
 
 
-def still_states(memory: Memory, value: str) -> bool:
+def _still_states(memory: Memory, value: str) -> bool:
     """True if the memory has the value that was compared; a later version of its chain may state another one."""
     return memory.version == 1 or value.removeprefix("not ") in memory.content
 
 
-def conflict_sides(
+def _conflict_sides(
     source: int, target: int, evidence: Mapping[str, Any]
 ) -> Iterator[tuple[int, int, str, str]]:
     """A link as each end sees it: its root, the other end's root, its own value and the other's.
@@ -120,7 +120,7 @@ def shorten(value: str) -> str:
     return value if len(value) <= MAX_VALUE_CHARS else f"{value[: MAX_VALUE_CHARS - 1]}…"
 
 
-def live_heads(roots: set[int], visibility: Visibility) -> dict[int, Memory]:
+def _live_heads(roots: set[int], visibility: Visibility) -> dict[int, Memory]:
     """Current versions by root, of the chains that the caller may recall now whatever else the request filters by."""
     rows = list(Memory.objects.filter(key__in=roots))
     heads = heads_of(rows)
@@ -158,16 +158,16 @@ def coming_after(memories: Iterable[Memory], visibility: Visibility) -> dict[int
         return {}
     found = {}
     for memory in memories:
-        if is_outlasting(memory, visibility.now) and (coming := find_coming(memory, visibility)):
+        if is_outlasting(memory, visibility.now) and (coming := _find_coming(memory, visibility)):
             found[memory.key] = coming
     return found
 
 
-def find_coming(memory: Memory, visibility: Visibility) -> Memory | None:
+def _find_coming(memory: Memory, visibility: Visibility) -> Memory | None:
     """The next memory of the chain that will count; None if it was withdrawn or is hidden from the caller."""
     rows = Memory.objects.select_related(*RELATED_ROWS)
     row = memory
-    for _ in range(MAX_STEPS):
+    for _ in range(_MAX_STEPS):
         key = row.superseded_by_id
         found = rows.filter(key=key).first() if key is not None else None
         if found is None:
@@ -189,19 +189,19 @@ def describe_start(coming: Memory) -> str:
     return f"from {start.day} {start:%B %Y}" if start is not None else ""
 
 
-class Plan(NamedTuple):
+class _Plan(NamedTuple):
     """A fact dated ahead: the rows of its versions, newest first, and the memories that count until its day."""
 
     rows: tuple[Memory, ...]
     replaces: tuple[Memory, ...]
 
 
-def read_plan(head: Memory, now: datetime) -> Plan:
+def read_plan(head: Memory, now: datetime) -> _Plan:
     """The plan whose current version is `head`; without `replaces` if its day has come or it replaces nothing."""
     if has_begun(head, now):
-        return Plan((head,), ())
+        return _Plan((head,), ())
     rows, replaces, step = [head], list[Memory](), [head]
-    for _ in range(MAX_STEPS):
+    for _ in range(_MAX_STEPS):
         before = Memory.objects.select_related("group", "thread").filter(superseded_by__in=step)
         found = list(before.exclude(pk__in=[row.pk for row in rows]).order_by("key"))
         replaces += [row for row in found if is_outlasting(row, now)]
@@ -213,4 +213,4 @@ def read_plan(head: Memory, now: datetime) -> Plan:
         rows += step
         if not step:
             break
-    return Plan(tuple(rows), tuple(replaces))
+    return _Plan(tuple(rows), tuple(replaces))

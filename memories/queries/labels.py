@@ -18,7 +18,7 @@ from storage.compiled_queries import CompiledQuery
 
 PROMOTED_SOURCE = "loci:promote"  # of a fact that maintenance made from repeated events
 OUTSIDE = "outside"  # of what came from a file, a web page or a tool, and not from the team
-PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
+_PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 MAX_REASON_CHARS: Final = 120  # of a label
 _READ: Final = "_loci_doubts"  # the attribute of a memory whose doubts were read
 
@@ -28,10 +28,10 @@ def label_of(memory: Memory) -> str:
 
     Describes the current row even in an answer about the past: a statement that was true then and is not now has a label.
     """
-    labels = [label_of_state(memory, timezone.now())]
-    if memory.trust not in PLAIN_TRUSTS:
+    labels = [_label_of_state(memory, timezone.now())]
+    if memory.trust not in _PLAIN_TRUSTS:
         labels.append(memory.trust)
-    elif doubt := describe_doubt(memory):
+    elif doubt := _describe_doubt(memory):
         labels += [memory.trust, doubt] if memory.trust == Trust.VERIFIED else [doubt]
     if memory.source == PROMOTED_SOURCE and memory.trust == Trust.ACTIVE:
         labels.append("derived: events repeat it")
@@ -40,16 +40,16 @@ def label_of(memory: Memory) -> str:
     return ", ".join(filter(None, labels))
 
 
-def label_of_state(memory: Memory, now: datetime) -> str:
+def _label_of_state(memory: Memory, now: datetime) -> str:
     """The label of a memory's state and validity; empty for a valid live memory."""
     if memory.state == State.LIVE:
         if not has_lapsed(memory, now):
-            return label_of_beginning(memory, now)
+            return _label_of_beginning(memory, now)
         if memory.expires_at is not None and memory.expires_at <= now:
             return f"expired{_dated(' since', memory.expires_at)}: its time to live ended"
         return f"ended: was true{_dated(' until', memory.valid_to)}"
     if memory.state == State.SUPERSEDED:
-        return label_of_superseded(memory, now)
+        return _label_of_superseded(memory, now)
     if memory.state == State.RETRACTED:
         return f"retracted{_dated(' since', memory.retired_at)}: it was wrong"
     if memory.state == State.EXPIRED:
@@ -61,7 +61,7 @@ def label_of_state(memory: Memory, now: datetime) -> str:
     return f"{memory.state}{_dated(' since', memory.retired_at)}"
 
 
-def label_of_beginning(memory: Memory, now: datetime) -> str:
+def _label_of_beginning(memory: Memory, now: datetime) -> str:
     """The label of what is dated ahead: an event is a plan, a fact waits for its day; else empty."""
     if memory.valid_from is None or memory.valid_from <= now:
         return ""
@@ -70,7 +70,7 @@ def label_of_beginning(memory: Memory, now: datetime) -> str:
     return f"counts{_dated(' from', memory.valid_from)}"
 
 
-def label_of_superseded(memory: Memory, now: datetime) -> str:
+def _label_of_superseded(memory: Memory, now: datetime) -> str:
     """Corrected if an edit replaced the text, which was never right; else true until its successor."""
     if memory.retired_at is not None:
         return f"superseded: its text was corrected{_dated(' on', memory.retired_at)}"
@@ -103,7 +103,7 @@ def doubts_of(memory: Memory) -> list[tuple[str, str]]:
     return found
 
 
-def describe_doubt(memory: Memory) -> str:
+def _describe_doubt(memory: Memory) -> str:
     """The open doubts in words: "disputed by bob/agent: the port has changed"; empty without one."""
     doubts = doubts_of(memory)
     if not doubts:

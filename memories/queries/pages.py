@@ -11,7 +11,7 @@ from storage.encryption.pages import BLOCK_BYTES, decrypt_block, encrypt_block
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
-MAX_KEY = 2**63  # a block with a larger number was not encrypted here
+_MAX_KEY = 2**63  # a block with a larger number was not encrypted here
 Row = TypeVar("Row", bound=Model)
 
 
@@ -39,7 +39,7 @@ def page_of(rows: QuerySet[Row], *, cursor: str, limit: int) -> Page[Row]:
 
 def make_cursor(key: int, *, of: type[Model]) -> str:
     """The cursor of a row. It is encrypted: a key would tell how many rows all groups have."""
-    return encrypt_block(purpose_of(of), key.to_bytes(BLOCK_BYTES, "big")).hex()
+    return encrypt_block(_purpose_of(of), key.to_bytes(BLOCK_BYTES, "big")).hex()
 
 
 def parse_cursor(cursor: str, *, of: type[Model]) -> int:
@@ -49,9 +49,11 @@ def parse_cursor(cursor: str, *, of: type[Model]) -> int:
     except ValueError:
         block = b""
     key = (
-        int.from_bytes(decrypt_block(purpose_of(of), block), "big") if len(block) == BLOCK_BYTES else MAX_KEY
+        int.from_bytes(decrypt_block(_purpose_of(of), block), "big")
+        if len(block) == BLOCK_BYTES
+        else _MAX_KEY
     )
-    if key >= MAX_KEY:
+    if key >= _MAX_KEY:
         raise InvalidInput(
             f"'{cursor[:40]}' is not a cursor.",
             hint="Pass the 'next' value of the previous page.",
@@ -60,6 +62,6 @@ def parse_cursor(cursor: str, *, of: type[Model]) -> int:
     return key
 
 
-def purpose_of(model: type[Model]) -> str:
+def _purpose_of(model: type[Model]) -> str:
     """What the cursors of a table are encrypted for: one of another table is noise."""
     return f"cursor {model._meta.label}"

@@ -12,7 +12,7 @@ from memories.models.short_id import short_id
 from memories.queries.conflicts import OpenConflict
 from memories.types import Trust
 
-MAX_SOURCE_CHARS = 40  # of the attribute; an inspection has the whole
+_MAX_SOURCE_CHARS = 40  # of the attribute; an inspection has the whole
 # White space is allowed wherever a lenient reader ignores it.
 _MARK = re.compile(
     r"<(\s*(?:/\s*)?(?:memory|memories|relations?|evidence|checkpoint|reason|turn|question|loci)\b)", re.I
@@ -71,7 +71,7 @@ def fence(
     attributes = {
         "trust": ", ".join(filter(None, [warning, *(conflict.note for conflict in conflicts)])),
         "group": slug if slug != group else "",
-        "source": shorten_source(memory.source or memory.author_name),
+        "source": _shorten_source(memory.source or memory.author_name),
     }
     opening = f"memory id={short_id(memory.id)} {memory.type} {memory.moment:%Y-%m-%d}"
     return wrap(opening, attributes, text, before=before, after=after)
@@ -107,9 +107,9 @@ def wrap(
     return Marked(f"<{mark}{named}>\n{body}\n</{mark.split()[0]}>")
 
 
-def shorten_source(source: str) -> str:
+def _shorten_source(source: str) -> str:
     """The source, cut to the length of an attribute."""
-    return source if len(source) <= MAX_SOURCE_CHARS else f"{source[: MAX_SOURCE_CHARS - 1]}…"
+    return source if len(source) <= _MAX_SOURCE_CHARS else f"{source[: _MAX_SOURCE_CHARS - 1]}…"
 
 
 def quote_attribute(name: str, value: str) -> str:

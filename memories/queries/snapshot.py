@@ -21,8 +21,8 @@ RELATED_ROWS = ("group", "thread", "root", "superseded_by", "token")
 def snapshot(memory: Memory) -> dict[str, Any]:
     """Every field that is not derived, as JSON values; related rows by id or name."""
     values = [as_json(v) if isinstance(v, _CONVERTED) else v for v in _VALUES(memory)]
-    thread, root = related_row(memory, "thread"), related_row(memory, "root")
-    successor, token = related_row(memory, "superseded_by"), related_row(memory, "token")
+    thread, root = _related_row(memory, "thread"), _related_row(memory, "root")
+    successor, token = _related_row(memory, "superseded_by"), _related_row(memory, "token")
     return {
         "id": str(memory.id),
         **dict(zip(FIELDS, values, strict=True)),
@@ -38,15 +38,15 @@ def after_snapshots(rows: Sequence[Memory]) -> list[ReadyJson]:
     """`{"after": snapshot}` of each row, as the audit log records many new rows."""
     columns: dict[str, Sequence[Any]] = {"id": [str(row.id) for row in rows]}
     values = zip(*map(_HELD, map(vars, rows)), strict=True)
-    columns |= zip(FIELDS, map(column_as_json, values), strict=True)
+    columns |= zip(FIELDS, map(_column_as_json, values), strict=True)
     columns["group"] = [row.group.slug for row in rows]
-    columns["thread"] = related_column(rows, "thread", lambda thread: thread.name, "")
+    columns["thread"] = _related_column(rows, "thread", lambda thread: thread.name, "")
     for name in ("root", "superseded_by", "token"):
-        columns[name] = related_column(rows, name, lambda target: str(target.id), None)
+        columns[name] = _related_column(rows, name, lambda target: str(target.id), None)
     return encode_rows("after", columns)
 
 
-def column_as_json(values: Sequence[Any]) -> Sequence[Any]:
+def _column_as_json(values: Sequence[Any]) -> Sequence[Any]:
     """A column's values after as_json(); values shared by many rows, and empty ones, are one object."""
     if len({*map(id, values)}) == 1:
         return [as_json(values[0])] * len(values)
@@ -60,17 +60,17 @@ def column_as_json(values: Sequence[Any]) -> Sequence[Any]:
     return found
 
 
-def related_column(
+def _related_column(
     rows: Sequence[Memory], name: str, render: Callable[[Any], str], default: Any
 ) -> Sequence[Any]:
     """The rendered related row of each row, `default` without one; no lookups if no row has one."""
     key = f"{name}_id"
     if all(vars(row)[key] is None and name not in row._state.fields_cache for row in rows):
         return [default] * len(rows)
-    return [render(target) if (target := related_row(row, name)) else default for row in rows]
+    return [render(target) if (target := _related_row(row, name)) else default for row in rows]
 
 
-def related_row(memory: Memory, name: str) -> Any:
+def _related_row(memory: Memory, name: str) -> Any:
     """The related row of this name; most memories have none, and the model's own lookup takes ten times as long."""
     if getattr(memory, f"{name}_id") is None and name not in memory._state.fields_cache:
         return None

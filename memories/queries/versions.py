@@ -31,9 +31,9 @@ _BY_ID: Final = CompiledQuery(
     )
 )
 _SUCCESSORS: Final = (Path(__file__).parent / "sql" / "successors.sql").read_text(encoding="utf-8")
-URI: Final = "loci://memories/"
+_URI: Final = "loci://memories/"
 _SHORT_ID: Final = re.compile(rf"[0-9a-f]{{{SHORT_ID_CHARS},31}}")
-MORE_CHARS: Final = 4  # of each id that an ambiguous short one names
+_MORE_CHARS: Final = 4  # of each id that an ambiguous short one names
 # A row with its successor or the root of its chain in another group, as 0.3.0 allowed.
 IN_TWO_GROUPS: Final = Q(superseded_by__isnull=False) & ~Q(superseded_by__group=F("group")) | Q(
     root__isnull=False
@@ -43,7 +43,7 @@ IN_TWO_GROUPS: Final = Q(superseded_by__isnull=False) & ~Q(superseded_by__group=
 def parse_id(raw: str | UUID, *, field: str = "id") -> UUID:
     """A full id, or InvalidInput if the text is not one."""
     try:
-        return raw if isinstance(raw, UUID) else UUID(raw.strip().removeprefix(URI))
+        return raw if isinstance(raw, UUID) else UUID(raw.strip().removeprefix(_URI))
     except (ValueError, AttributeError):
         raise InvalidInput(
             f"'{str(raw)[:60]}' is not a memory id.",
@@ -56,7 +56,7 @@ def parse_short_id(raw: str | UUID) -> str:
     """The last digits of a memory's id, at least eight, if the text is such; otherwise ""."""
     if isinstance(raw, UUID):
         return ""
-    digits = str(raw).strip().removeprefix(URI).replace("-", "").lower()
+    digits = str(raw).strip().removeprefix(_URI).replace("-", "").lower()
     return digits if _SHORT_ID.fullmatch(digits) else ""
 
 
@@ -71,7 +71,7 @@ def find_memory(
     """
     visible = visibility or listed_by(actor, None)
     if digits := parse_short_id(id_):
-        memory = find_by_short_id(digits, visible, field=field)
+        memory = _find_by_short_id(digits, visible, field=field)
     else:
         wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
         memory = _BY_ID.first(str(wanted))
@@ -80,7 +80,7 @@ def find_memory(
     return memory
 
 
-def find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") -> Memory | None:
+def _find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") -> Memory | None:
     """The visible row whose id ends with these digits; None without one. Raises InvalidInput if there are several."""
     return find_by_short_ids([digits], visibility, field=field)[digits]
 
@@ -88,7 +88,7 @@ def find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") 
 def find_by_short_ids(
     wanted: Sequence[str], visibility: Visibility, *, field: str = "id"
 ) -> dict[str, Memory | None]:
-    """find_by_short_id() for each of several; one query."""
+    """_find_by_short_id() for each of several; one query."""
     if not wanted:
         return {}
     ending = Q(*map(id_ends_with, wanted), _connector=Q.OR)
@@ -97,7 +97,7 @@ def find_by_short_ids(
     for digits in wanted:
         same = [row for row in rows if row.id.hex.endswith(digits) and is_visible(row, visibility)]
         if len(same) > 1:
-            named = ", ".join(row.id.hex[-len(digits) - MORE_CHARS :] for row in same[:5])
+            named = ", ".join(row.id.hex[-len(digits) - _MORE_CHARS :] for row in same[:5])
             raise InvalidInput(
                 f"'{digits}' is the end of {len(same)} ids.",
                 hint=f"Pass more of the id's last characters: {named}.",
@@ -117,7 +117,7 @@ def find_named(actor: Actor, text: str | UUID, *, field: str = "id") -> Memory |
         InvalidInput: several visible ids end so.
     """
     if digits := parse_short_id(text):
-        return find_by_short_id(digits, listed_by(actor, None), field=field)
+        return _find_by_short_id(digits, listed_by(actor, None), field=field)
     try:
         id_ = parse_id(text)
     except InvalidInput:
@@ -209,19 +209,19 @@ def find_head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
 
 def path_to_head(memory: Memory) -> list[int]:
     """Keys from a row to its head, both included, in order."""
-    return walk(memory.key, read_successors([memory.key]))
+    return walk(memory.key, _read_successors([memory.key]))
 
 
 def head_keys(keys: Collection[int]) -> dict[int, int]:
     """Key of the head of each row, by the row's key; one query for a batch of rows."""
     heads = dict[int, int]()
     for batch in batches(keys):
-        successors = read_successors(batch)
+        successors = _read_successors(batch)
         heads |= {key: walk(key, successors)[-1] for key in batch}
     return heads
 
 
-def read_successors(keys: Sequence[int]) -> dict[int, int | None]:
+def _read_successors(keys: Sequence[int]) -> dict[int, int | None]:
     """The successor of each row on the paths from these keys."""
     placeholders = ", ".join(["%s"] * len(keys))
     with connection.cursor() as cursor:

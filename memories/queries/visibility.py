@@ -3,7 +3,7 @@
 A query for live memories is as of now. A fact whose valid time begins later does not count yet, and the memory that it
 supersedes counts until then. An event dated ahead is a plan and counts at once.
 
-The predicates stand once, in `rules_of()`: column, comparison, value. `to_q()` compiles them for Django, `to_test()` for a row that
+The predicates stand once, in `rules_of()`: column, comparison, value. `_to_q()` compiles them for Django, `_to_test()` for a row that
 was read, `to_sql()` for the statements of both databases, and `may_hold()` for an index that has some of the columns: it lets
 through all rows and perhaps more. "Not" is a comparison of its own (`!=`, `not in`), so a column that an index lacks can only let
 more rows through.
@@ -29,7 +29,7 @@ from memories.types import HISTORY_STATES, NOT_WITHDRAWN, RELATION_SOURCE, VISIB
 from storage.dialect import dialect
 
 
-class Test(NamedTuple):
+class _Test(NamedTuple):
     """One comparison. `is_fixed`: the value is the program's, and stands in SQL as it is, so that partial indexes serve.
 
     Columns that tables have under other names: `is_global`, `thread` (a name) and `moment` (valid from, or else stored).
@@ -54,14 +54,14 @@ class AnyOf(NamedTuple):
     rules: "tuple[Rule, ...]"
 
 
-Rule = Test | _AllOf | AnyOf
+Rule = _Test | _AllOf | AnyOf
 _RowTest = Callable[[Memory], bool]
 
 OUTLASTS: Final = "outlasts"
-_EVENT: Final = Test("type", "=", Type.EPISODIC.value, True)
-_LIVE: Final = Test("state", "=", State.LIVE.value, True)
-_NOT_RETIRED: Final = Test("retired_at", "absent")
-_GLOBAL: Final = Test("is_global", "=", True, True)
+_EVENT: Final = _Test("type", "=", Type.EPISODIC.value, True)
+_LIVE: Final = _Test("state", "=", State.LIVE.value, True)
+_NOT_RETIRED: Final = _Test("retired_at", "absent")
+_GLOBAL: Final = _Test("is_global", "=", True, True)
 
 
 @lru_cache(maxsize=64)
@@ -72,28 +72,28 @@ def rules_of(v: Visibility) -> _AllOf:
 
 def _where_rule(v: Visibility) -> _AllOf:
     """The predicates on group and scope."""
-    return _AllOf((place_rule(v), *([Test("scope", "=", v.scope)] if v.scope else [])))
+    return _AllOf((place_rule(v), *([_Test("scope", "=", v.scope)] if v.scope else [])))
 
 
 def place_rule(v: Visibility) -> Rule:
     """The groups, and the global rows of all: predicates for every table whose rows have a group."""
     if v.groups is None:
         return _AllOf(())
-    own = Test("group_id", "in", v.groups)
+    own = _Test("group_id", "in", v.groups)
     return AnyOf((own, _GLOBAL)) if v.include_global else own
 
 
 def chunk_rule(v: Visibility) -> _AllOf:
     """The predicates that chunks of files have columns for: they belong to their group alone, and count while live."""
-    return _AllOf((Test("group_id", "in", v.groups or ()), _LIVE))
+    return _AllOf((_Test("group_id", "in", v.groups or ()), _LIVE))
 
 
 def _what(v: Visibility) -> Iterator[Rule]:
-    states = Test("state", "in", _states_of(v))
-    yield AnyOf((states, Test("key", "in", v.shown_then))) if v.shown_then else states
-    yield Test("trust", "in", v.trusts)
+    states = _Test("state", "in", _states_of(v))
+    yield AnyOf((states, _Test("key", "in", v.shown_then))) if v.shown_then else states
+    yield _Test("trust", "in", v.trusts)
     if v.types:
-        yield Test("type", "in", v.types)
+        yield _Test("type", "in", v.types)
     for column, sign, value in (
         ("confidence", ">=", v.min_confidence),
         ("importance", ">=", v.min_importance),
@@ -106,7 +106,7 @@ def _what(v: Visibility) -> Iterator[Rule]:
         ("moment", "<=", v.before),
     ):
         if value:
-            yield Test(column, sign, value)
+            yield _Test(column, sign, value)
 
 
 def _when(v: Visibility) -> Iterator[Rule]:
@@ -136,12 +136,12 @@ def outlasting(moment: datetime) -> _AllOf:
     """A superseded fact counts until the day of its successor, which was dated ahead when it replaced the fact."""
     return _AllOf(
         (
-            Test("state", "=", State.SUPERSEDED.value, True),
-            Test("type", "!=", Type.EPISODIC.value, True),
+            _Test("state", "=", State.SUPERSEDED.value, True),
+            _Test("type", "!=", Type.EPISODIC.value, True),
             _NOT_RETIRED,
-            Test("valid_to", ">", moment),
-            Test("valid_to", "> column", "valid_to_known_at"),
-            Test("trust", "in", VISIBLE_TRUSTS, True),
+            _Test("valid_to", ">", moment),
+            _Test("valid_to", "> column", "valid_to_known_at"),
+            _Test("trust", "in", VISIBLE_TRUSTS, True),
         ),
         OUTLASTS,
     )
@@ -154,11 +154,11 @@ def _history(v: Visibility) -> Iterator[Rule]:
     """
     at = v.as_of or v.known_at or v.now
     true_then: tuple[Rule, ...] = (_EVENT, _until("valid_to", at))
-    believed: tuple[Rule, ...] = (_NOT_RETIRED, Test("state", "in", NOT_WITHDRAWN))
+    believed: tuple[Rule, ...] = (_NOT_RETIRED, _Test("state", "in", NOT_WITHDRAWN))
     if v.known_at:
-        true_then += (Test("valid_to_known_at", ">", v.known_at),)  # an end not known yet did not count
-        believed += (Test("retired_at", ">", v.known_at),)
-        yield Test("created_at", "<=", v.known_at)
+        true_then += (_Test("valid_to_known_at", ">", v.known_at),)  # an end not known yet did not count
+        believed += (_Test("retired_at", ">", v.known_at),)
+        yield _Test("created_at", "<=", v.known_at)
     yield _since("valid_from", at)
     yield AnyOf(true_then)
     yield _until("expires_at", at)
@@ -166,11 +166,11 @@ def _history(v: Visibility) -> Iterator[Rule]:
 
 
 def _until(column: str, moment: datetime) -> AnyOf:
-    return AnyOf((Test(column, "absent"), Test(column, ">", moment)))
+    return AnyOf((_Test(column, "absent"), _Test(column, ">", moment)))
 
 
 def _since(column: str, moment: datetime) -> AnyOf:
-    return AnyOf((Test(column, "absent"), Test(column, "<=", moment)))
+    return AnyOf((_Test(column, "absent"), _Test(column, "<=", moment)))
 
 
 def is_as_of_now(v: Visibility) -> bool:
@@ -185,7 +185,7 @@ def _states_of(v: Visibility) -> frozenset[str]:
 
 def columns_of(rule: Rule) -> Iterator[str]:
     """The columns that a rule compares."""
-    if isinstance(rule, Test):
+    if isinstance(rule, _Test):
         yield rule.column
     else:
         for each in rule.rules:
@@ -194,7 +194,7 @@ def columns_of(rule: Rule) -> Iterator[str]:
 
 def may_hold(rule: Rule, known: Mapping[str, Any]) -> bool:
     """False only if no row with these columns (and answers to rules with a name) fulfils the rule."""
-    if isinstance(rule, Test):
+    if isinstance(rule, _Test):
         return rule.column not in known or _COMPARED[rule.sign](known[rule.column], rule.value)
     if isinstance(rule, AnyOf):
         return any(may_hold(each, known) for each in rule.rules)
@@ -218,11 +218,11 @@ _READ: Final[dict[str, Callable[[Memory], Any]]] = {
 }
 
 
-def to_test(rule: Rule) -> _RowTest:
+def _to_test(rule: Rule) -> _RowTest:
     """The rule as a function of a row that was read; it makes no query if the thread was read too."""
-    if isinstance(rule, Test):
+    if isinstance(rule, _Test):
         return _test_of(rule)
-    tests = tuple(map(to_test, rule.rules))
+    tests = tuple(map(_to_test, rule.rules))
     wanted = isinstance(rule, _AllOf)
 
     def holds(row: Memory) -> bool:
@@ -234,7 +234,7 @@ def to_test(rule: Rule) -> _RowTest:
     return holds
 
 
-def _test_of(test: Test) -> _RowTest:
+def _test_of(test: _Test) -> _RowTest:
     read = _READ.get(test.column) or attrgetter(test.column)
     value, compare = test.value, _COMPARED.get(test.sign)
     if compare is None:  # with another column
@@ -246,17 +246,17 @@ def _test_of(test: Test) -> _RowTest:
 _LOOKUPS: Final = {"=": "", "in": "__in", ">": "__gt", ">=": "__gte", "<=": "__lte"}
 
 
-def to_q(rule: Rule) -> Q:
+def _to_q(rule: Rule) -> Q:
     """The rule as a condition on Memory."""
-    if isinstance(rule, Test):
+    if isinstance(rule, _Test):
         return _q_of(rule)
     condition = Q()
     for each in rule.rules:
-        condition = condition & to_q(each) if isinstance(rule, _AllOf) else condition | to_q(each)
+        condition = condition & _to_q(each) if isinstance(rule, _AllOf) else condition | _to_q(each)
     return condition
 
 
-def _q_of(test: Test) -> Q:
+def _q_of(test: _Test) -> Q:
     column, sign, value, _ = test
     if column == "moment":
         lookup = _LOOKUPS[sign]
@@ -270,20 +270,20 @@ def _q_of(test: Test) -> Q:
     if sign == "> column":
         return Q(**{f"{column}__gt": F(value)})
     if sign in ("!=", "not in"):
-        return ~_q_of(Test(column, sign.removeprefix("not ").replace("!", ""), value))
+        return ~_q_of(_Test(column, sign.removeprefix("not ").replace("!", ""), value))
     return Q(**{f"{'thread__name' if column == 'thread' else column}{_LOOKUPS[sign]}": value})
 
 
 def to_sql(rule: Rule, table: str = "m") -> tuple[str, list[Any]]:
     """The rule as SQL over a table, `m` for memories_memory, with its parameters; empty if it allows everything."""
-    if isinstance(rule, Test):
+    if isinstance(rule, _Test):
         return _sql_of(rule, table)
     parts = [part for each in rule.rules if (part := to_sql(each, table))[0]]
     sql = (" AND " if isinstance(rule, _AllOf) else " OR ").join(part for part, _ in parts)
     return f"({sql})" if len(parts) > 1 else sql, [value for _, values in parts for value in values]
 
 
-def _sql_of(test: Test, table: str) -> tuple[str, list[Any]]:
+def _sql_of(test: _Test, table: str) -> tuple[str, list[Any]]:
     column, sign, value, is_fixed = test
     name = f"{table}.{column}"
     if column == "is_global":
@@ -320,7 +320,7 @@ def placeholders(values: Sized) -> str:
 @lru_cache(maxsize=256)
 def _compiled(rule: Callable[[Any], Rule], of: Hashable) -> _RowTest:
     """The test of a rule of this Visibility or moment, made once for all rows of an answer: 3 % of a recall."""
-    return to_test(rule(of))
+    return _to_test(rule(of))
 
 
 def sees(v: Visibility) -> _RowTest:
@@ -409,12 +409,12 @@ def _checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
 
 def as_q(visibility: Visibility) -> Q:
     """The Visibility as a condition on Memory."""
-    return to_q(rules_of(visibility))
+    return _to_q(rules_of(visibility))
 
 
 def outlasting_q(moment: datetime) -> Q:
     """Condition for superseded memories whose successor is dated ahead."""
-    return to_q(outlasting(moment))
+    return _to_q(outlasting(moment))
 
 
 def without_names(rows: QuerySet[Memory]) -> QuerySet[Memory]:

@@ -34,7 +34,7 @@ class Filter:
                 if not isinstance(value, bool):
                     raise InvalidInput(f"'{field}' must be true or false.", field=field)
                 return value
-        text = clean_line(require_text(value, field), field=field, max_chars=MAX_FILTER_CHARS)
+        text = clean_line(_require_text(value, field), field=field, max_chars=MAX_FILTER_CHARS)
         if text and "enum" in self.schema:
             check_choice(text, self.schema["enum"], field=field)
         if self.schema.get("format") == "date-time":
@@ -44,7 +44,7 @@ class Filter:
     def _read_words(self, value: Any, field: str) -> frozenset[str]:
         if not isinstance(value, list | tuple):
             raise InvalidInput(f"'{field}' must be a list of texts.", field=field)
-        words = tuple(require_text(word, field) for word in value)
+        words = tuple(_require_text(word, field) for word in value)
         for word in words if "enum" in self.schema["items"] else ():
             check_choice(word, self.schema["items"]["enum"], field=field)
         return frozenset(check_tags(words))
@@ -102,7 +102,7 @@ def check_order(narrowing: Narrowing) -> None:
         raise InvalidInput("after is later than before.", hint="Swap them, or leave one out.", field="after")
 
 
-def require_text(value: Any, field: str) -> str:
+def _require_text(value: Any, field: str) -> str:
     """The value, which must be a text."""
     if not isinstance(value, str):
         raise InvalidInput(f"'{field}' must be text.", field=field)

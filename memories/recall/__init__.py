@@ -81,14 +81,14 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     if alias != DEFAULT_DB_ALIAS:
         try:
             with reading_from(alias):
-                return recall_here(actor, request)
+                return _recall_here(actor, request)
         except OperationalError as error:  # also a query that the replica gave up for a change of the primary
             leave_alone(error)
-    return recall_here(actor, request)
+    return _recall_here(actor, request)
 
 
 @answering()
-def recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
+def _recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
     """recall() on this thread's database, for a checked request."""
     started = time.perf_counter()
     if request.ids:

@@ -50,7 +50,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class NearTurn:
+class _NearTurn:
     """A turn next to a hit: `offset` is its place from there, `text` the part of it that is shown as `line`."""
 
     memory: Memory
@@ -61,10 +61,10 @@ class NearTurn:
 
 
 @dataclass(frozen=True)
-class Around:
+class _Around:
     """The turns around hits, by the hits' keys, and the tokens of their lines."""
 
-    turns: Mapping[int, tuple[NearTurn, ...]] = field(default_factory=dict)
+    turns: Mapping[int, tuple[_NearTurn, ...]] = field(default_factory=dict)
     tokens: int = 0
 
 
@@ -85,7 +85,7 @@ class Item:
     coming: Memory | None = None
     conflicts: tuple[OpenConflict, ...] = ()
     also_in: tuple[Memory, ...] = ()
-    around: tuple[NearTurn, ...] = ()
+    around: tuple[_NearTurn, ...] = ()
 
     def between_marks(self, group: str) -> str:
         """The memory as an answer about this group shows it, with the turns around it, without what stands next to it."""
@@ -259,7 +259,7 @@ def fit_items(
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
-    around = Around()
+    around = _Around()
     if wants_turns and not (shown.collects or fitted.is_tight):
         around = _find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
     scores = dict(chosen.ranking.scores)
@@ -294,7 +294,7 @@ def to_items(
     scores: Mapping[int, float],
     numbers: Mapping[int, dict[str, float]],
     notes: Notes,
-    around: Mapping[int, tuple[NearTurn, ...]] | None = None,
+    around: Mapping[int, tuple[_NearTurn, ...]] | None = None,
 ) -> tuple[Item, ...]:
     """The portions with their labels, notes and the turns around them, and their scores and numbers by key."""
     return tuple(
@@ -320,7 +320,7 @@ def _find_around(
     visibility: Visibility,
     notes: Notes,
     fitting: Fitting,
-) -> Around:
+) -> _Around:
     """The turns around those hits that are turns, the best hits' first, in what is left of the budget.
 
     A turn that the caller may not see, that the group has withdrawn, that is itself a hit or an equal of one is not part of it.
@@ -335,7 +335,7 @@ def _find_around(
         and candidate.is_turn
     ]
     if not hits or fitting.token_budget < _MIN_ROOM:
-        return Around()
+        return _Around()
     equals = (memory.key for same in notes.alike.values() for memory in same)
     known = {*(portion.memory.key for portion in portions), *equals}
     is_seen = sees(visibility)
@@ -351,7 +351,7 @@ def _fill_room(
     places: dict[tuple[int | None, int | None], Memory],
     excerpts: Excerpts,
     fitting: Fitting,
-) -> Around:
+) -> _Around:
     """As many of the rows next to each hit as there is room for, nearest first."""
     turns = [
         (hit.key, _make_turn(row, offset, hit, excerpts))
@@ -364,11 +364,11 @@ def _fill_room(
 
     while (tokens := spent()) > fitting.token_budget:
         turns = turns[: min(len(turns) - 1, len(turns) * fitting.token_budget // tokens)]
-    near = defaultdict[int, list[NearTurn]](list)
+    near = defaultdict[int, list[_NearTurn]](list)
     for key, turn in turns:
         near[key].append(turn)
     in_order = {key: tuple(sorted(own, key=lambda turn: turn.offset)) for key, own in near.items()}
-    return Around(in_order, tokens)
+    return _Around(in_order, tokens)
 
 
 def _take_beside(
@@ -381,7 +381,7 @@ def _take_beside(
                 yield offset, row
 
 
-def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> NearTurn:
+def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> _NearTurn:
     """The row as a turn next to the hit, with its date if that is another one."""
     text = (
         excerpts.part_of(row.content, TURN_CHARS, read_chars=_READ_CHARS)
@@ -390,7 +390,7 @@ def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> Nea
     )
     day, hit_day = (f"{each.moment:%Y-%m-%d}" for each in (row, hit))
     line = mark_turn(row, text, label=label_of(row), when=day if day != hit_day else "")
-    return NearTurn(row, offset, text, line, is_cut=text != row.content)
+    return _NearTurn(row, offset, text, line, is_cut=text != row.content)
 
 
 def _read_beside(hits: Sequence[Memory]) -> list[Memory]:

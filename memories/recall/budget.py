@@ -47,7 +47,7 @@ def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memo
     which may happen twice. Of texts over MAX_COMPARED_CHARS only the white space does not count.
     """
     places: list[list[Memory]] = []
-    buckets: dict[tuple[str, ...], list[tuple[FoldedText, list[Memory]]]] = {}
+    buckets: dict[tuple[str, ...], list[tuple[_FoldedText, list[Memory]]]] = {}
     left = MAX_CHARS_OF_PAIRS
     beginnings = [_beginning_of(memory, _BEGINNING_CHARS, 1) for memory in memories]
     often = Counter(beginnings)
@@ -56,7 +56,7 @@ def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memo
         # Most texts begin with a word of their own and need no closer look.
         is_alone = often[beginning] == 1
         start = beginning if is_alone else _beginning_of(memory, COMPARED_CHARS, _COMPARED_WORDS)
-        bucket, text = buckets.setdefault(start, []), FoldedText(memory.content)
+        bucket, text = buckets.setdefault(start, []), _FoldedText(memory.content)
         for first, place in bucket:
             is_same = text.has_same_letters(first)
             if not is_same and left > 0 and text.may_say_the_same(first):
@@ -88,7 +88,7 @@ def _beginning_of(memory: Memory, chars: int, count: int) -> tuple[str, ...]:
     return (memory.type, when, *(found or [str(memory.id)]))
 
 
-class FoldedText:
+class _FoldedText:
     """A text with what is compared of it, each part computed at most once in an answer."""
 
     def __init__(self, text: str) -> None:
@@ -105,13 +105,13 @@ class FoldedText:
         """The words that bear meaning, and the numbers with a sign."""
         return " ".join(bearing_words(fold(self.text))), _SIGNED.findall(self.text)
 
-    def has_same_letters(self, other: "FoldedText") -> bool:
+    def has_same_letters(self, other: "_FoldedText") -> bool:
         """True if the texts have the same letters and digits."""
         if self.text == other.text:
             return True
         return self.is_long == other.is_long and bool(self.letters) and self.letters == other.letters
 
-    def may_say_the_same(self, other: "FoldedText") -> bool:
+    def may_say_the_same(self, other: "_FoldedText") -> bool:
         """True if compare() may find the same fact in both: it never does in other words."""
         return not (self.is_long or other.is_long) and self.words == other.words
 

@@ -314,7 +314,7 @@ def _put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> R
     others = [key for key in keys[:last] if key not in verified and key in ranking.rows]
     if not others:
         return ranking
-    pairs = Pairs(ranking, question, verified, others)
+    pairs = _Pairs(ranking, question, verified, others)
     order = list(ranking.scores)
     for key in verified:
         at = next(i for i, (other, _) in enumerate(order) if other == key)
@@ -328,7 +328,7 @@ def _put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> R
     return replace(ranking, scores=order)
 
 
-class Pairs:
+class _Pairs:
     """Verified candidates and the others before them: how near they are, which are linked, and their scores without claims."""
 
     def __init__(

@@ -54,14 +54,14 @@ _AROUND_NAMES: Final = frozenset({"a", "about", "an", "and", "are", "is", "the",
 _BEFORE, _AFTER = "([{<\"'“«", ",;:.?!)]}>\"'”»"
 
 
-class NameSpan(NamedTuple):
+class _NameSpan(NamedTuple):
     """A possible name, folded, and its place in the folded question."""
 
     fold: str
     start: int
     end: int
 
-    def is_inside(self, other: "NameSpan") -> bool:
+    def is_inside(self, other: "_NameSpan") -> bool:
         """Whether the other, longer span covers this one."""
         return (
             other.start <= self.start
@@ -190,35 +190,35 @@ def _aliases_query(count: int) -> CompiledQuery[tuple[Any, ...]]:
     return CompiledQuery(lambda *folds: names.filter(fold__in=folds).values_list(*columns), count)
 
 
-def find_name_spans(text: str) -> list[NameSpan]:
+def find_name_spans(text: str) -> list[_NameSpan]:
     """Possible names in a text: its words, pairs and triples, without those of stop words alone."""
     folded = fold(text)
     bare = [_bare_span(match[0], match.start()) for match in _WORD.finditer(folded)]
     bare = [span for span in bare if span.fold][:MAX_NAMES]
-    whole = (NameSpan(match[0], match.start(), match.end()) for match in _WORD.finditer(folded))
+    whole = (_NameSpan(match[0], match.start(), match.end()) for match in _WORD.finditer(folded))
     found = [*dict.fromkeys([*bare, *whole])]
     for count in range(2, MAX_NAME_WORDS + 1):
         for first, last in zip(bare, bare[count - 1 :], strict=False):
-            found.append(NameSpan(folded[first.start : last.end], first.start, last.end))
+            found.append(_NameSpan(folded[first.start : last.end], first.start, last.end))
     distinctive = [span for span in found if not STOP_WORDS.issuperset(span.fold.split())]
     return distinctive if folded.isascii() else [*distinctive, *_unspaced_spans(bare)]
 
 
-def _bare_span(word: str, start: int) -> NameSpan:
+def _bare_span(word: str, start: int) -> _NameSpan:
     """A word without punctuation around it and without a possessive; folding made all apostrophes one."""
     left = word.lstrip(_BEFORE)
     bare = left.rstrip(_AFTER).removesuffix("'s")
     start += len(word) - len(left)
-    return NameSpan(bare, start, start + len(bare))
+    return _NameSpan(bare, start, start + len(bare))
 
 
-def _unspaced_spans(spans: Iterable[NameSpan]) -> Iterator[NameSpan]:
+def _unspaced_spans(spans: Iterable[_NameSpan]) -> Iterator[_NameSpan]:
     """Every run of two to six letters in scripts without spaces."""
     for word, start, _ in spans:
         if not word.isascii() and is_unspaced(word):
             for count in NAME_LETTERS:
                 for at in range(len(word) - count + 1):
-                    yield NameSpan(word[at : at + count], start + at, start + at + count)
+                    yield _NameSpan(word[at : at + count], start + at, start + at + count)
 
 
 def _read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:

@@ -176,13 +176,13 @@ def word_count(text: str) -> int:
     return max(len(text.split()), len(text) // CHARS_PER_WORD)
 
 
-Fused = dict[int, float]
+_Fused = dict[int, float]
 MODES = ("keyword", "vector", "rrf", "weighted", "hybrid")
 
 
 def fuse(
     candidates: Sequence[Candidate], *, mode: str, tuning: Tuning = TUNING, readable: float = 1.0
-) -> Fused:
+) -> _Fused:
     """Each candidate's fused score by key, in the mode of the request.
 
     `readable` is the share (0–1) of the question's letters that the model can read, for mode hybrid.
@@ -202,7 +202,7 @@ def fuse(
     return _fuse_hybrid(candidates, tuning, readable)
 
 
-def _fuse_weighted(candidates: Sequence[Candidate]) -> Fused:
+def _fuse_weighted(candidates: Sequence[Candidate]) -> _Fused:
     """Weighted sum of both searches' scores, each scaled to 0–1 between its least and greatest."""
     keyword = _scale_to_unit([c.keyword for c in candidates])
     vector = _scale_to_unit([c.vector for c in candidates])
@@ -212,7 +212,7 @@ def _fuse_weighted(candidates: Sequence[Candidate]) -> Fused:
     }
 
 
-def _fuse_hybrid(candidates: Sequence[Candidate], tuning: Tuning, readable: float) -> Fused:
+def _fuse_hybrid(candidates: Sequence[Candidate], tuning: Tuning, readable: float) -> _Fused:
     """Words as a share of the best keyword match and meaning on a fixed scale, weighted by the kind of text.
 
     The fixed scale adapts to the question: if nothing is close in meaning, meaning adds little to any candidate.
@@ -277,7 +277,7 @@ SPEAKERS: dict[Speakers, frozenset[str]] = {
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
-class Adjustments(NamedTuple):
+class _Adjustments(NamedTuple):
     """The parts added to a candidate's fused score, by reason."""
 
     thread: float
@@ -369,13 +369,13 @@ def _candidate_adjustments(
     thread: float | None,
     beside: float,
     recency: float,
-) -> Adjustments:
+) -> _Adjustments:
     """The parts of one candidate, without its relation: from its own fused score, its thread's if it is a turn, and its
     score in beside_scores().
     """
     check_time()
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
-    return Adjustments(
+    return _Adjustments(
         thread=tuning.thread_share * (thread - own) if thread is not None else 0.0,
         beside=tuning.beside_share * beside,
         date=_date_adjustment(row, question.dates, tuning) if question.dates else 0.0,

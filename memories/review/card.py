@@ -35,11 +35,11 @@ ALIKE: Final = 0.5  # share of the letters that two texts have in common
 BESIDE: Final = 4  # memories next to the one to decide about; more would need scrolling
 MAX_EVIDENCE: Final = 8
 MIN_COSINE: Final = 0.5  # below it, two texts have little more than their language in common
-MAX_LINKS: Final = 50  # of one memory that are read
+_MAX_LINKS: Final = 50  # of one memory that are read
 
 
 @dataclass(frozen=True)
-class ComparedMemory:
+class _ComparedMemory:
     """A memory next to the one to decide about: the link between them, the reason, the differences.
 
     `parts` is the word difference from its text to the text to decide about. `link` is the open link that a decision
@@ -69,7 +69,7 @@ class ComparedMemory:
 
 
 @dataclass(frozen=True)
-class Authorship:
+class _Authorship:
     """Who wrote a memory and through what, from the audit log; empty if the log does not know."""
 
     actor: str = ""
@@ -79,7 +79,7 @@ class Authorship:
 
 
 @dataclass(frozen=True)
-class ProposedChange:
+class _ProposedChange:
     """A proposal as its card shows it: what it does, the new text with the differences, the effects, and why not.
 
     `effects` are the consequences of approving it; `refusal` says why it cannot be approved now.
@@ -95,19 +95,19 @@ class ProposedChange:
 
 
 @dataclass(frozen=True)
-class Card:
+class _Card:
     """Everything a person needs for one decision."""
 
     kind: CardKind
     id: UUID
     memory: Memory | None  # None: a proposal about something else, such as a group's instructions
-    origin: Authorship
-    beside: tuple[ComparedMemory, ...]
+    origin: _Authorship
+    beside: tuple[_ComparedMemory, ...]
     choices: tuple[Choice, ...]
     evidence: tuple[Memory, ...] = ()
     link: Link | None = None
     reason: str = ""
-    proposed: ProposedChange | None = None
+    proposed: _ProposedChange | None = None
     feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
 
     @property
@@ -126,7 +126,7 @@ class Card:
         return "reject" if self.kind == CardKind.DISPUTED else self.choices[0].verb
 
 
-def memory_card(actor: Actor, id_: str | UUID) -> Card:
+def memory_card(actor: Actor, id_: str | UUID) -> _Card:
     """The card of a waiting memory, by the id of any of its versions.
 
     Raises:
@@ -136,29 +136,29 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
     if not actor.may(CURATE, memory.group_id):
         raise NotPermitted(f"You may not decide about memories of the group '{memory.group.slug}'.")
     rows = links_of(memory).exclude(status=LinkStatus.DISMISSED).order_by("key")
-    links = with_visible_ends(actor, rows[:MAX_LINKS])
-    beside = compare_linked(actor, memory, links)
+    links = with_visible_ends(actor, rows[:_MAX_LINKS])
+    beside = _compare_linked(actor, memory, links)
     if len(beside) < BESIDE:
         beside += find_neighbours(actor, memory, without={one.memory.root_key for one in beside})
     evidence = [
         link.target for link in links if link.kind == LinkKind.EVIDENCE and link.source_id == memory.root_key
     ][:MAX_EVIDENCE]
     sensitive = open_findings(memory)
-    kind = card_kind(memory, is_promoted=bool(evidence), is_sensitive=bool(sensitive))
-    return Card(
+    kind = _card_kind(memory, is_promoted=bool(evidence), is_sensitive=bool(sensitive))
+    return _Card(
         kind=kind,
         id=memory.id,
         memory=memory,
-        origin=find_authorship(memory),
+        origin=_find_authorship(memory),
         beside=tuple(beside[:BESIDE]),
-        choices=choices_of(kind, beside),
+        choices=_choices_of(kind, beside),
         evidence=tuple(evidence),
-        reason=describe(sensitive) if kind == CardKind.SENSITIVE else find_reason(memory),
-        feedback=feedback_about(memory),
+        reason=describe(sensitive) if kind == CardKind.SENSITIVE else _find_reason(memory),
+        feedback=_feedback_about(memory),
     )
 
 
-def link_card(actor: Actor, id_: UUID) -> Card:
+def link_card(actor: Actor, id_: UUID) -> _Card:
     """The card of an open link; the newer memory is the one to decide about.
 
     Raises:
@@ -169,14 +169,14 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     newer, older = sorted(
         (heads.get(end.key, end) for end in (link.source, link.target)), key=lambda row: -row.key
     )
-    beside = [compare_by_link(newer, link, older)]
+    beside = [_compare_by_link(newer, link, older)]
     kind = CardKind(link.kind)
-    choices = choices_of(kind, beside)
-    return Card(kind, link.id, newer, find_authorship(newer), tuple(beside), choices, link=link,
-                feedback=feedback_about(newer))  # fmt: skip
+    choices = _choices_of(kind, beside)
+    return _Card(kind, link.id, newer, _find_authorship(newer), tuple(beside), choices, link=link,
+                feedback=_feedback_about(newer))  # fmt: skip
 
 
-def proposal_card(actor: Actor, id_: UUID) -> Card:
+def proposal_card(actor: Actor, id_: UUID) -> _Card:
     """The card of a proposal: the memory it is about, the change, and who proposed it.
 
     Raises:
@@ -184,27 +184,27 @@ def proposal_card(actor: Actor, id_: UUID) -> Card:
     """
     proposal = find_proposal(actor, id_, right=CURATE)
     token = ApiToken.objects.filter(id=proposal.token).first() if proposal.token else None
-    origin = Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
+    origin = _Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
     memory = target_of(proposal) if proposal_kinds()[proposal.verb].compare is None else None
-    return Card(
+    return _Card(
         kind=CardKind.PROPOSAL,
         id=proposal.id,
         memory=memory,
         origin=origin,
-        beside=tuple(compare_proposed(actor, proposal, memory)) if memory is not None else (),
-        choices=proposal_choices(proposal, is_recalled=memory is not None),
+        beside=tuple(_compare_proposed(actor, proposal, memory)) if memory is not None else (),
+        choices=_proposal_choices(proposal, is_recalled=memory is not None),
         reason=proposal.reason,
-        proposed=proposed_change(actor, proposal, memory),
-        feedback=feedback_about(memory) if memory is not None else FeedbackCounts(),
+        proposed=_proposed_change(actor, proposal, memory),
+        feedback=_feedback_about(memory) if memory is not None else FeedbackCounts(),
     )
 
 
-def feedback_about(memory: Memory) -> FeedbackCounts:
+def _feedback_about(memory: Memory) -> FeedbackCounts:
     """What was said about the memory when it was recalled, in any version."""
     return feedback_on([version.key for version in versions_of(memory)])
 
 
-def proposed_change(actor: Actor, proposal: Proposal, memory: Memory | None) -> ProposedChange:
+def _proposed_change(actor: Actor, proposal: Proposal, memory: Memory | None) -> _ProposedChange:
     """What approving the proposal would do, tried and rolled back."""
     kind, given = proposal_kinds()[proposal.verb], proposal.arguments
     if memory is not None:
@@ -216,11 +216,11 @@ def proposed_change(actor: Actor, proposal: Proposal, memory: Memory | None) -> 
     try:
         would = decide(actor, ReviewDecision("approve", proposal=proposal.id), dry_run=True)
     except LociError as refusal:
-        return ProposedChange(proposal, kind.label, then, parts, refusal=str(refusal), name=name)
-    return ProposedChange(proposal, kind.label, then, parts, would.consequences, name=name)
+        return _ProposedChange(proposal, kind.label, then, parts, refusal=str(refusal), name=name)
+    return _ProposedChange(proposal, kind.label, then, parts, would.consequences, name=name)
 
 
-def proposal_choices(proposal: Proposal, *, is_recalled: bool) -> tuple[Choice, ...]:
+def _proposal_choices(proposal: Proposal, *, is_recalled: bool) -> tuple[Choice, ...]:
     """Approve and reject; the effect of undoing them is that the proposal waits again.
 
     `is_recalled`: it is about a memory, so that its effect on recall can be shown.
@@ -237,22 +237,24 @@ def proposal_choices(proposal: Proposal, *, is_recalled: bool) -> tuple[Choice, 
     )
 
 
-def compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[ComparedMemory]:
+def _compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[_ComparedMemory]:
     """The second memory that the proposal names, if the actor may see it."""
     given = (str(proposal.arguments.get(name, "")) for name in (*OTHERS, "version"))
     named = [value for value in given if is_id(value)]
     others = list(Memory.objects.filter(as_q(listed_by(actor, None)), id__in=named).select_related("group"))
     return [
-        ComparedMemory(row, diff_words(row.content, memory.content))
+        _ComparedMemory(row, diff_words(row.content, memory.content))
         for row in others
         if row.key != memory.key
     ]
 
 
-UNDO_REPLACING: Final = gettext_noop("the former text is the newest version again; this one stays as history")
+_UNDO_REPLACING: Final = gettext_noop(
+    "the former text is the newest version again; this one stays as history"
+)
 
 
-# The decisions of the kinds of cards, in the order of their buttons; of the others, those of choices_of().
+# The decisions of the kinds of cards, in the order of their buttons; of the others, those of _choices_of().
 _OFFERED: Final = {
     CardKind.CONFLICT: ("supersede", "dismiss", "merge", "reject", "edit"),
     CardKind.DUPLICATE: ("merge", "dismiss", "supersede", "reject", "edit"),
@@ -261,7 +263,7 @@ _OFFERED: Final = {
 }
 
 
-def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice, ...]:
+def _choices_of(kind: CardKind, beside: Sequence[_ComparedMemory]) -> tuple[Choice, ...]:
     """The decisions that a card of this kind offers, in the order of its buttons."""
     pair = ("merge", "supersede") if any(one.counts for one in beside) else ()
     chosen = {verb: CHOICES[verb] for verb in _OFFERED.get(kind, ("approve", "reject", "edit", *pair))}
@@ -270,11 +272,11 @@ def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice
         chosen["approve"] = replace(right, label=gettext("It is right"), undo=gettext("it is disputed again"))
         chosen["reject"] = replace(wrong, label=gettext("It is wrong"))
     elif "approve" in chosen and any(one.replaced_on_approval for one in beside):
-        chosen["approve"] = replace(chosen["approve"], undo=UNDO_REPLACING)
+        chosen["approve"] = replace(chosen["approve"], undo=_UNDO_REPLACING)
     return tuple(chosen.values())
 
 
-def card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) -> CardKind:
+def _card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) -> CardKind:
     """The kind of a memory's card; a candidate that rests on evidence is a promotion.
 
     A disputed memory with sensitive text is first of all that.
@@ -286,7 +288,7 @@ def card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) 
     return CardKind.SENSITIVE if is_sensitive else CardKind.DISPUTED
 
 
-def compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[ComparedMemory]:
+def _compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[_ComparedMemory]:
     """The current versions, if visible, of the memories that open conflicts and possible duplicates link to this one."""
     others = {
         link.key: link.target if link.source_id == memory.root_key else link.source
@@ -294,26 +296,26 @@ def compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[
         if link.kind in (LinkKind.CONFLICT, LinkKind.DUPLICATE) and link.status == LinkStatus.OPEN
     }
     heads = heads_within(list({row.key: row for row in others.values()}.values()), listed_by(actor, None))
-    found = dict[int, ComparedMemory]()
+    found = dict[int, _ComparedMemory]()
     for link in links:
         if link.key not in others:
             continue
         head = heads.get(others[link.key].key)
         if head is not None and head.root_key != memory.root_key:
-            found.setdefault(head.key, compare_by_link(memory, link, head))
+            found.setdefault(head.key, _compare_by_link(memory, link, head))
     return list(found.values())
 
 
-def compare_by_link(memory: Memory, link: Link, other: Memory) -> ComparedMemory:
+def _compare_by_link(memory: Memory, link: Link, other: Memory) -> _ComparedMemory:
     """The other memory with its link and the differences of the two texts."""
     spans = {name: str(value) for name, value in link.evidence.items() if name != ON_APPROVAL}
-    return ComparedMemory(
+    return _ComparedMemory(
         other, diff_words(other.content, memory.content), link.kind, link.score, link.reason, link.id, spans,
         replaced_on_approval=ON_APPROVAL in link.evidence,
     )  # fmt: skip
 
 
-def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[ComparedMemory]:
+def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[_ComparedMemory]:
     """The nearest memories of the same type by the stored vector, except the chains of these roots."""
     piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
     if piece is None or piece.embedding is None:
@@ -332,21 +334,21 @@ def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[
     text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
     why = {one.memory.key: one.why for one in compare_all(text, pairs)}
     return [
-        ComparedMemory(row, diff_words(row.content, memory.content), cosine=cosine, why=why.get(row.key, ""))
+        _ComparedMemory(row, diff_words(row.content, memory.content), cosine=cosine, why=why.get(row.key, ""))
         for row, cosine in pairs
     ]
 
 
-def find_authorship(memory: Memory) -> Authorship:
+def _find_authorship(memory: Memory) -> _Authorship:
     """Who wrote this version; the first audit row about it says through what."""
     first = AuditEntry.objects.filter(origin="", memory_id=memory.id).order_by("key").first()
     token = memory.token.name if memory.token else ""
     if first is None:
-        return Authorship(memory.author_name, client=memory.client, token=token)
-    return Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, token)
+        return _Authorship(memory.author_name, client=memory.client, token=token)
+    return _Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, token)
 
 
-def find_reason(memory: Memory) -> str:
+def _find_reason(memory: Memory) -> str:
     """Why a memory waits: who doubts it and why, or as the store that wrote it answered; empty if the log does not say."""
     if doubts := doubts_of(memory):
         return "; ".join(f"{author}: {reason}" if reason else author for author, reason in doubts)

@@ -35,7 +35,7 @@ from storage.changes import apart, current_change
 
 MAX_AT_ONCE: Final = 500
 MAX_ENTRIES: Final = 6  # a decision names at most three
-FIELD: Final = "entries"
+_FIELD: Final = "entries"
 DECISIONS: Final = frozenset(
     {
         Operation.TRUST, Operation.VERIFY, Operation.MERGE, Operation.SUPERSEDE, Operation.EDIT, Operation.FORGET,
@@ -63,7 +63,7 @@ class ReviewDecision:
 
 
 @dataclass(frozen=True)
-class DecisionResult:
+class _DecisionResult:
     """The consequences in words, the id of the current memory, and the names of the audit rows that undo it."""
 
     consequences: tuple[str, ...]
@@ -72,10 +72,10 @@ class DecisionResult:
 
 
 @dataclass(frozen=True)
-class DecisionResults:
+class _DecisionResults:
     """The results of many decisions: those that were carried out, and the ids of the others with the reason."""
 
-    done: tuple[DecisionResult, ...]
+    done: tuple[_DecisionResult, ...]
     failed: tuple[tuple[UUID, str], ...]
 
 
@@ -91,7 +91,7 @@ class Choice:
     """
 
     verb: str
-    carry_out: Callable[[Actor, ReviewDecision], list[DecisionResult]]
+    carry_out: Callable[[Actor, ReviewDecision], list[_DecisionResult]]
     key: str
     label: str
     past: str
@@ -106,7 +106,7 @@ class Choice:
 
 
 @one_change
-def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> DecisionResult:
+def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> _DecisionResult:
     """Carry a decision out; with `dry_run` only return the consequences.
 
     One transaction, unless there is a new text: that has its own, since it is embedded before it.
@@ -127,17 +127,17 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
     with nullcontext() if embeds and not dry_run else transaction.atomic():
         steps = choice.carry_out(actor, decision)
         if decision.link and decision.verb != "dismiss":
-            steps += settle_link(actor, decision)
+            steps += _settle_link(actor, decision)
         if dry_run:
             transaction.set_rollback(True)
     consequences = tuple(dict.fromkeys(line for step in steps for line in step.consequences))
     entries = tuple(name for step in steps for name in step.entries)
-    return DecisionResult(consequences, steps[0].id, () if dry_run else entries)
+    return _DecisionResult(consequences, steps[0].id, () if dry_run else entries)
 
 
 def decide_many(
     actor: Actor, decisions: Sequence[ReviewDecision], *, dry_run: bool = False
-) -> DecisionResults:
+) -> _DecisionResults:
     """Carry out each decision in its own transaction, so that one that fails does not stop the others.
 
     With `dry_run` nothing is kept, and each is tried on its own.
@@ -152,7 +152,7 @@ def decide_many(
         )
     for decision in decisions:
         check_choice(decision.verb, AT_ONCE, field="verb")
-    done, failed = list[DecisionResult](), list[tuple[UUID, str]]()
+    done, failed = list[_DecisionResult](), list[tuple[UUID, str]]()
     for decision in decisions:
         try:
             with apart():  # each can be taken back without the others
@@ -160,28 +160,28 @@ def decide_many(
         except LociError as refusal:
             id_ = decision.proposal or decision.id or decision.link
             failed.append((parse_id(id_), str(refusal)))
-    return DecisionResults(tuple(done), tuple(failed))
+    return _DecisionResults(tuple(done), tuple(failed))
 
 
-def approve_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _approve_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Approve the memory, or carry out the proposal."""
     if decision.proposal:
         done, entries = approve_proposal(actor, decision.proposal, reason=decision.reason)
-        return [DecisionResult(done.consequences, done.id, entries)]
+        return [_DecisionResult(done.consequences, done.id, entries)]
     done = verbs.approve(actor, _single_id(decision), reason=decision.reason)
     return [_result(done)]
 
 
-def reject_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _reject_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Reject the memory, or decline the proposal."""
     if decision.proposal:
         proposal, entries = reject_proposal(actor, decision.proposal, reason=decision.reason)
         about = proposal.memory.id if proposal.memory is not None else proposal.id
-        return [DecisionResult((gettext("nothing changes"),), about, entries)]
+        return [_DecisionResult((gettext("nothing changes"),), about, entries)]
     return [_result(verbs.reject(actor, _single_id(decision), reason=decision.reason))]
 
 
-def edit_text(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def edit_text(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Write the memory's new text."""
     if not decision.content.strip():
         raise InvalidInput("The new text is empty.", hint="Type the new text.", field="content")
@@ -192,52 +192,52 @@ def edit_text(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
         else gettext("it waits: {why}").format(why=edited.why)
     )
     entry = _last_entry(edited.memory.id, Operation.EDIT)
-    return [DecisionResult((consequence,), edited.memory.id, entry)]
+    return [_DecisionResult((consequence,), edited.memory.id, entry)]
 
 
-def edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Edit, then approve. Two transactions, since the text is embedded first; a refused approval keeps the edit."""
     edited = edit_text(actor, decision)
-    return [*edited, *approve_one(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
+    return [*edited, *_approve_one(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
 
 
-def mask_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _mask_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Write the memory's text without the values that a scan found."""
     edited = mask_values(actor, _single_id(decision), reason=decision.reason)
     lines = (gettext("a new version has the text without them"), gettext(OLD_VERSION))
-    return [DecisionResult(lines, edited.memory.id)]  # no undo: the guard would mask the former text again
+    return [_DecisionResult(lines, edited.memory.id)]  # no undo: the guard would mask the former text again
 
 
-def quarantine_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _quarantine_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Keep the memory away from agents."""
     return [_result(verbs.quarantine(actor, _single_id(decision), reason=decision.reason))]
 
 
-def keep_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _keep_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Leave sensitive text as it is."""
     memory, _ = keep_text(actor, _single_id(decision), reason=decision.reason)
     lines = (gettext("the text stays as it is"), gettext("secrets of a certain format reach no agent"))
-    return [DecisionResult(lines, memory.id, _last_entry(memory.id, Operation.GUARD))]
+    return [_DecisionResult(lines, memory.id, _last_entry(memory.id, Operation.GUARD))]
 
 
-def merge_pair(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _merge_pair(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Merge the memory into the other one."""
     other = _other_id(decision)
     done = verbs.merge(actor, decision.id, other, content=decision.content, reason=decision.reason)
     return [_result(done)]
 
 
-def replace_other(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _replace_other(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Replace the other memory by this one; a candidate is approved first."""
     by = head_of(find_memory(actor, decision.id))
-    approved = approve_one(actor, decision) if by.trust == Trust.CANDIDATE else []
+    approved = _approve_one(actor, decision) if by.trust == Trust.CANDIDATE else []
     old = find_memory(actor, _other_id(decision), field="other")
     if approved and old.superseded_by_id is not None and head_of(old).key == by.key:
         return approved  # the approval has replaced the other already
     return [*approved, _result(verbs.supersede(actor, old.id, by.id, reason=decision.reason))]
 
 
-def dismiss_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _dismiss_link(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Close the link without changing either memory."""
     if not decision.link:
         raise InvalidInput(
@@ -249,10 +249,10 @@ def dismiss_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]
         actor, parse_id(decision.link, field="link"), status=LinkStatus.DISMISSED, reason=decision.reason
     )
     entry = _last_entry(link.source.id, Operation.LINK)
-    return [DecisionResult((gettext("both memories stay as they are"),), link.source.id, entry)]
+    return [_DecisionResult((gettext("both memories stay as they are"),), link.source.id, entry)]
 
 
-def settle_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def _settle_link(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Settle the decision's link, unless the verb has closed it."""
     id_ = parse_id(decision.link, field="link")
     link = visible_links(actor).filter(id=id_).first()
@@ -260,7 +260,7 @@ def settle_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
         return []
     close_link(actor, id_, status=LinkStatus.SETTLED, reason=decision.reason)
     entry = _last_entry(link.source.id, Operation.LINK)
-    return [DecisionResult((gettext("the link is settled"),), link.source.id, entry)]
+    return [_DecisionResult((gettext("the link is settled"),), link.source.id, entry)]
 
 
 def _single_id(decision: ReviewDecision) -> str | UUID:
@@ -281,8 +281,8 @@ def _other_id(decision: ReviewDecision) -> str | UUID:
     return decision.other
 
 
-def _result(done: ChangeResult) -> DecisionResult:
-    return DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))
+def _result(done: ChangeResult) -> _DecisionResult:
+    return _DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))
 
 
 def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
@@ -293,14 +293,14 @@ def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class UndoneDecision:
+class _UndoneDecision:
     """The consequences of undoing a decision, in words."""
 
     consequences: tuple[str, ...]
 
 
 @one_change
-def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
+def take_back(actor: Actor, entries: Sequence[str]) -> _UndoneDecision:
     """Undo the decisions that wrote the audit rows with these names (AuditEntry.name); all of it or nothing.
 
     Raises:
@@ -314,29 +314,29 @@ def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
         raise Conflict(
             "This decision has no undo.",
             hint="A masked or edited text stays in the history of the memory, for people only.",
-            field=FIELD,
+            field=_FIELD,
         )
     if len(entries) > MAX_ENTRIES:
-        raise InvalidInput(f"Name at most {MAX_ENTRIES} audit rows.", field=FIELD)
-    found = [find_decision(actor, name) for name in entries]
+        raise InvalidInput(f"Name at most {MAX_ENTRIES} audit rows.", field=_FIELD)
+    found = [_find_decision(actor, name) for name in entries]
     changes = changes_of(found)
     rows = rows_of(changes) + rows_of_log([entry for entry in found if entry.change is None])
     if not rows:
-        raise Conflict("It was undone already.", hint="Nothing was changed.", field=FIELD)
+        raise Conflict("It was undone already.", hint="Nothing was changed.", field=_FIELD)
     reason = f"audit row {found[0].name} was undone"
-    done = reverse(actor, rows, Terms(reason, right=CURATE, besides=changes, is_decision=True, field=FIELD))
-    return UndoneDecision(tuple(dict.fromkeys(done.lines)))
+    done = reverse(actor, rows, Terms(reason, right=CURATE, besides=changes, is_decision=True, field=_FIELD))
+    return _UndoneDecision(tuple(dict.fromkeys(done.lines)))
 
 
-def find_decision(actor: Actor, name: str) -> AuditEntry:
+def _find_decision(actor: Actor, name: str) -> AuditEntry:
     """The row of this store's audit log with this name, with its payload; the actor needs the right to undo it."""
     entry = find_row(name)
     if entry is not None and hasattr(entry, "payload_row") and "proposal" in entry.payload:
         find_proposal(actor, entry.payload["proposal"], right=CURATE)
         return entry
     if entry is None or entry.memory_id is None:
-        raise NotFound("The audit log has no such row about a memory that you may see.", field=FIELD)
-    memory = find_memory(actor, entry.memory_id, field=FIELD)
+        raise NotFound("The audit log has no such row about a memory that you may see.", field=_FIELD)
+    memory = find_memory(actor, entry.memory_id, field=_FIELD)
     require_right(actor, memory, right=CURATE)
     if entry.operation not in DECISIONS or not hasattr(entry, "payload_row"):
         raise Conflict(f"'{entry.operation}' cannot be undone from here.", hint="Nothing was changed.")
@@ -347,24 +347,24 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
 CHOICES: Final[dict[str, Choice]] = {
     choice.verb: choice
     for choice in (
-        Choice("approve", approve_one, "a", gettext_noop("Approve"), gettext_noop("Approved"), gettext_noop("approve: recall returns it from now on"),
+        Choice("approve", _approve_one, "a", gettext_noop("Approve"), gettext_noop("Approved"), gettext_noop("approve: recall returns it from now on"),
                undo=gettext_noop("it waits again"), preview="approve", at_once=True),
-        Choice("reject", reject_one, "r", gettext_noop("Reject"), gettext_noop("Rejected"), gettext_noop("reject: recall never returns it"),
+        Choice("reject", _reject_one, "r", gettext_noop("Reject"), gettext_noop("Rejected"), gettext_noop("reject: recall never returns it"),
                undo=gettext_noop("its former trust comes back"), preview="reject", is_dangerous=True, at_once=True),
         Choice("edit", edit_text, "e", gettext_noop("Edit"), gettext_noop("Edited"), gettext_noop("edit the text"),
                undo=gettext_noop("the former text is the newest version again"), takes_text=True),
-        Choice("edit-approve", edit_and_approve, "", gettext_noop("Save and approve"), gettext_noop("Edited and approved"), takes_text=True),
-        Choice("merge", merge_pair, "m", gettext_noop("Merge"), gettext_noop("Merged"), gettext_noop("merge it into the selected memory"),
+        Choice("edit-approve", _edit_and_approve, "", gettext_noop("Save and approve"), gettext_noop("Edited and approved"), takes_text=True),
+        Choice("merge", _merge_pair, "m", gettext_noop("Merge"), gettext_noop("Merged"), gettext_noop("merge it into the selected memory"),
                undo=gettext_noop("the two are separate again"), preview="merge", takes_other=True, takes_text=True),
-        Choice("supersede", replace_other, "s", gettext_noop("Replace"), gettext_noop("Replaced"), gettext_noop("replace the selected memory by it"),
+        Choice("supersede", _replace_other, "s", gettext_noop("Replace"), gettext_noop("Replaced"), gettext_noop("replace the selected memory by it"),
                undo=gettext_noop("both are live again"), preview="replace", takes_other=True),
-        Choice("mask", mask_one, "h", gettext_noop("Mask"), gettext_noop("Masked"), gettext_noop("mask the values in a new version"),
+        Choice("mask", _mask_one, "h", gettext_noop("Mask"), gettext_noop("Masked"), gettext_noop("mask the values in a new version"),
                makes_text=True),
-        Choice("quarantine", quarantine_one, "q", gettext_noop("Quarantine"), gettext_noop("Quarantined"), gettext_noop("quarantine: agents never see it"),
+        Choice("quarantine", _quarantine_one, "q", gettext_noop("Quarantine"), gettext_noop("Quarantined"), gettext_noop("quarantine: agents never see it"),
                undo=gettext_noop("its former trust comes back"), at_once=True),
-        Choice("keep", keep_one, "y", gettext_noop("Keep"), gettext_noop("Kept"), gettext_noop("keep sensitive text as it is"),
+        Choice("keep", _keep_one, "y", gettext_noop("Keep"), gettext_noop("Kept"), gettext_noop("keep sensitive text as it is"),
                undo=gettext_noop("it is listed again"), at_once=True),
-        Choice("dismiss", dismiss_link, "d", gettext_noop("Dismiss"), gettext_noop("Dismissed"), gettext_noop("dismiss: both stay as they are"),
+        Choice("dismiss", _dismiss_link, "d", gettext_noop("Dismiss"), gettext_noop("Dismissed"), gettext_noop("dismiss: both stay as they are"),
                undo=gettext_noop("the link is open again"), at_once=True),
     )
 }  # fmt: skip

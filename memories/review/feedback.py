@@ -22,12 +22,12 @@ from memories.queries.versions import find_memory
 from memories.recall_log import COUNTER, unpack_hits
 
 MAX_IDS: Final = 100
-LOOKED_BACK: Final = timedelta(days=1)  # for the recall that a memory came from
+_LOOKED_BACK: Final = timedelta(days=1)  # for the recall that a memory came from
 LOOKED_THROUGH: Final = 500  # of the caller's recalls
 
 
 @dataclass(frozen=True)
-class GivenFeedback:
+class _GivenFeedback:
     """A verdict as stored. `recall` is None if no recall of the caller that returned the memory is known."""
 
     memory: Memory
@@ -39,7 +39,7 @@ class GivenFeedback:
 @one_change
 def give_feedback(
     actor: Actor, *, used: Sequence[str] = (), wrong: Sequence[str] = (), recall: str = ""
-) -> list[GivenFeedback]:
+) -> list[_GivenFeedback]:
     """Note which memories of a recall were used, and which were wrong. All of it or nothing.
 
     The recall is the caller's newest of the last day that returned the memory, unless `recall` names one. A verdict
@@ -50,9 +50,9 @@ def give_feedback(
         InvalidInput: no id, too many, an id with both verdicts, or a memory that the named recall did not return.
         NotFound, NotPermitted: the actor may not see a memory or the recall.
     """
-    wanted = find_judged(actor, {FeedbackVerdict.USED: used, FeedbackVerdict.WRONG: wrong})
+    wanted = _find_judged(actor, {FeedbackVerdict.USED: used, FeedbackVerdict.WRONG: wrong})
     COUNTER.flush()  # the recall may have been answered a moment ago
-    own = RecallLog.objects.filter(at__gte=timezone.now() - LOOKED_BACK, actor=actor.name).order_by("-key")
+    own = RecallLog.objects.filter(at__gte=timezone.now() - _LOOKED_BACK, actor=actor.name).order_by("-key")
     logged = [find_recall(actor, recall)] if recall else list(own[:LOOKED_THROUGH])
     results = [(row, {key for key, _ in unpack_hits(bytes(row.hits))}) for row in logged]
     given = []
@@ -61,11 +61,11 @@ def give_feedback(
             row = next((row for row, keys in results if memory.key in keys), None)
             if recall and row is None:
                 raise InvalidInput(f"The recall did not return {memory.id}.", field="recall")
-            given.append(store_verdict(actor, memory, verdict, row))
+            given.append(_store_verdict(actor, memory, verdict, row))
     return given
 
 
-def find_judged(
+def _find_judged(
     actor: Actor, verdicts: Mapping[FeedbackVerdict, Sequence[str]]
 ) -> list[tuple[Memory, FeedbackVerdict]]:
     """The memories of the ids with their verdicts, each once."""
@@ -86,9 +86,9 @@ def find_judged(
     return list(found.values())
 
 
-def store_verdict(
+def _store_verdict(
     actor: Actor, memory: Memory, verdict: FeedbackVerdict, recall: RecallLog | None
-) -> GivenFeedback:
+) -> _GivenFeedback:
     """Write one verdict, or replace the caller's earlier one about this recall and memory."""
     row, is_new = Feedback.objects.get_or_create(
         memory=memory,
@@ -98,10 +98,10 @@ def store_verdict(
     )
     if row.verdict != verdict:
         Feedback.objects.filter(pk=row.pk).update(verdict=verdict, via=actor.via, at=timezone.now())
-    return GivenFeedback(memory, verdict.value, recall, is_new or row.verdict != verdict)
+    return _GivenFeedback(memory, verdict.value, recall, is_new or row.verdict != verdict)
 
 
-class VerdictOut(Answer):
+class _VerdictOut(Answer):
     """A stored verdict; `recall` is null if no recall of the caller that returned the memory is known."""
 
     id: Annotated[UUID, ShownAs("memory.id")]
@@ -113,4 +113,4 @@ class FeedbackOut(Answer):
     """The verdicts; `recorded` counts those that were not stored before."""
 
     recorded: Annotated[int, ShownAs(lambda given, _: sum(each.is_new for each in given))]
-    feedback: Annotated[tuple[VerdictOut, ...], ShownAs(lambda given, _: given)]
+    feedback: Annotated[tuple[_VerdictOut, ...], ShownAs(lambda given, _: given)]

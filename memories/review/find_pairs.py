@@ -22,10 +22,10 @@ from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
-PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
+_PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 
 # Rejected and quarantined memories have been decided about.
-DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
+_DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
 
 
 MAX_COMPARED: Final = 200  # of one move; each costs a vector search inside its transaction
@@ -50,15 +50,15 @@ def find_pairs(memories: Sequence[Memory], *, now: datetime | None = None) -> li
     have a link of that kind, in whatever status, are not proposed again, and a pair is proposed once per call. A memory
     without a vector is skipped. One vector search and two small queries per memory, two queries for all.
     """
-    vectors = first_vectors(memories)
+    vectors = _first_vectors(memories)
     found: list[FoundPair] = []
     for memory in memories:
         if memory.key in vectors and memory.state == State.LIVE:
-            found += compare_with_neighbours(memory, vectors[memory.key], now or timezone.now())
-    return without_linked(found)
+            found += _compare_with_neighbours(memory, vectors[memory.key], now or timezone.now())
+    return _without_linked(found)
 
 
-def first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
+def _first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
     """The vectors of the memories' first pieces, which the write path uses too, by the memory's key."""
     rows = Piece.objects.filter(
         memory__in=[memory.key for memory in memories],
@@ -69,22 +69,22 @@ def first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
     return {key: as_vector(blob) for key, blob in rows.values_list("memory_id", "embedding")}
 
 
-def compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
+def _compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
     """The pairs of one memory with its neighbours, nearest first."""
     visibility = Visibility(
         groups=frozenset({memory.group_id}),
         include_global=True,
         states=frozenset({State.LIVE}),
-        trusts=DECIDABLE,
+        trusts=_DECIDABLE,
         now=now,
         types=frozenset({memory.type}),
     )
     compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
     neighbours = search_neighbours(compared_text, vector, visibility)
-    return [pair for neighbour in neighbours if (pair := pair_with(memory, neighbour)) is not None]
+    return [pair for neighbour in neighbours if (pair := _pair_with(memory, neighbour)) is not None]
 
 
-def pair_with(memory: Memory, neighbour: Neighbour) -> FoundPair | None:
+def _pair_with(memory: Memory, neighbour: Neighbour) -> FoundPair | None:
     """The pair of two chains, if they may be duplicates or conflict; two events of the same text are not duplicates."""
     if neighbour.link_kind is None or neighbour.memory.root_key == memory.root_key:
         return None
@@ -96,19 +96,19 @@ def pair_with(memory: Memory, neighbour: Neighbour) -> FoundPair | None:
     return FoundPair(memory, neighbour.memory, neighbour.link_kind, neighbour.cosine, neighbour.why, evidence)
 
 
-def without_linked(pairs: Sequence[FoundPair]) -> list[FoundPair]:
+def _without_linked(pairs: Sequence[FoundPair]) -> list[FoundPair]:
     """The pairs that no link connects yet, each once."""
     roots = {root for pair in pairs for root in (pair.memory.root_key, pair.other.root_key)}
     kinds = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
     links = Link.objects.filter(Q(source__in=roots) & Q(target__in=roots), kind__in=kinds) if roots else ()
     known = {_pair_key(link.kind, link.source_id, link.target_id) for link in links}
-    fresh: dict[PairKey, FoundPair] = {}
+    fresh: dict[_PairKey, FoundPair] = {}
     for pair in pairs:
         fresh.setdefault(_pair_key(pair.kind, pair.memory.root_key, pair.other.root_key), pair)
     return [pair for key, pair in fresh.items() if key not in known]
 
 
-def _pair_key(kind: str, one: int, other: int) -> PairKey:
+def _pair_key(kind: str, one: int, other: int) -> _PairKey:
     return str(kind), min(one, other), max(one, other)
 
 

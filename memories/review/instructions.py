@@ -22,8 +22,8 @@ from memories.models import Proposal, ProposalStatus
 
 INSTRUCTIONS: Final = "instructions"  # the verb
 WHY: Final = "a curator decides what agents are told at the start"
-PART: Final = "part"  # the version of a proposal that is compared with the instructions as they are now
-SUBJECT_CHARS: Final = 200
+_PART: Final = "part"  # the version of a proposal that is compared with the instructions as they are now
+_SUBJECT_CHARS: Final = 200
 
 
 def propose_instructions(actor: Actor, group: Group, text: str, *, file: str, is_whole: bool = False) -> bool:
@@ -38,13 +38,13 @@ def propose_instructions(actor: Actor, group: Group, text: str, *, file: str, is
     """
     text = text.replace("\r\n", "\n").strip()
     text = admit(text, Door.OUTSIDE, group, on_hold=OnHold.MASK, may_instruct=True).value
-    subject = f"{INSTRUCTIONS}:{file}"[:SUBJECT_CHARS]
+    subject = f"{INSTRUCTIONS}:{file}"[:_SUBJECT_CHARS]
     current = group.instructions.strip()
-    wanted = text if is_whole else with_part(current, former_text(group, subject), text)
+    wanted = text if is_whole else _with_part(current, _former_text(group, subject), text)
     if not text or wanted == current:
         return False
     check_texts(instructions=wanted)
-    version = version_of(group, is_whole=is_whole, text=text)
+    version = _version_of(group, is_whole=is_whole, text=text)
     about = Proposal.objects.filter(verb=INSTRUCTIONS, group=group, subject=subject)
     waiting = list(about.filter(status=ProposalStatus.WAITING))
     if any(row.arguments.get("text") == text and row.version == version for row in waiting):
@@ -62,7 +62,7 @@ def propose_instructions(actor: Actor, group: Group, text: str, *, file: str, is
     return True
 
 
-def with_part(current: str, former: str, text: str) -> str:
+def _with_part(current: str, former: str, text: str) -> str:
     """The instructions with a file's text: in the place of its former text, else at the end."""
     if text in current:
         return current
@@ -71,7 +71,7 @@ def with_part(current: str, former: str, text: str) -> str:
     return "\n\n".join(filter(None, (current, text)))
 
 
-def former_text(group: Group, subject: str, *, before: int = 0) -> str:
+def _former_text(group: Group, subject: str, *, before: int = 0) -> str:
     """The text of the file that a curator accepted last, before the proposal with this key; empty if none."""
     accepted = Proposal.objects.filter(
         verb=INSTRUCTIONS, group=group, subject=subject, status=ProposalStatus.APPROVED
@@ -80,17 +80,17 @@ def former_text(group: Group, subject: str, *, before: int = 0) -> str:
     return str(newest.arguments.get("text", "")) if newest is not None else ""
 
 
-def version_of(group: Group, *, is_whole: bool, text: str) -> str:
+def _version_of(group: Group, *, is_whole: bool, text: str) -> str:
     """The version of the instructions; empty for a part that they have already."""
     if is_whole:
         return hashlib.sha256(group.instructions.encode()).hexdigest()
-    return "" if text in group.instructions else PART
+    return "" if text in group.instructions else _PART
 
 
-def version_now(proposal: Proposal) -> str:
+def _version_now(proposal: Proposal) -> str:
     """The version of the instructions as they are now."""
     whole, text = bool(proposal.arguments.get("whole")), str(proposal.arguments.get("text", ""))
-    return version_of(proposal.group, is_whole=whole, text=text)
+    return _version_of(proposal.group, is_whole=whole, text=text)
 
 
 def compare(proposal: Proposal) -> tuple[str, str]:
@@ -98,15 +98,15 @@ def compare(proposal: Proposal) -> tuple[str, str]:
     current, text = proposal.group.instructions.strip(), str(proposal.arguments.get("text", ""))
     if proposal.arguments.get("whole"):
         return current, text
-    return current, with_part(
-        current, former_text(proposal.group, proposal.subject, before=proposal.pk), text
+    return current, _with_part(
+        current, _former_text(proposal.group, proposal.subject, before=proposal.pk), text
     )
 
 
 def accept(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Change the group's instructions as proposed, with the right to curate. In the caller's transaction."""
     proposal.group = Group.objects.select_for_update().get(pk=proposal.group_id)
-    if version_now(proposal) != proposal.version:
+    if _version_now(proposal) != proposal.version:
         raise Conflict(
             gettext("The instructions have changed just now."), hint=gettext("Nothing was changed.")
         )
@@ -128,7 +128,7 @@ INSTRUCTIONS_PROPOSAL: Final = ProposalKind(
     INSTRUCTIONS,
     gettext_noop("Take the file into the group's instructions"),
     accept,
-    version_now,
+    _version_now,
     Operation.GROUP,
     compare=compare,
     name=name_of,

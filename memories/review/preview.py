@@ -10,12 +10,12 @@ from memories.queries.versions import find_memory
 from memories.recall import RecallRequest, recall
 from memories.review.decide import ReviewDecision, decide
 
-QUERY_WORDS = 24  # of the memory's text; a query is seldom longer
+_QUERY_WORDS = 24  # of the memory's text; a query is seldom longer
 MAX_RESULTS = 6
 
 
 @dataclass(frozen=True)
-class PreviewLine:
+class _PreviewLine:
     """One memory of the two answers: its rank in each (None: not in it), and its label in the later one."""
 
     memory: Memory
@@ -34,11 +34,11 @@ class PreviewLine:
 
 
 @dataclass(frozen=True)
-class RecallDifference:
+class _RecallDifference:
     """The results of a query before and after a decision; `degraded` says why, if the search was by words only."""
 
     question: str
-    lines: tuple[PreviewLine, ...]
+    lines: tuple[_PreviewLine, ...]
     is_answered_before: bool
     is_answered_after: bool
     degraded: str = ""
@@ -49,14 +49,14 @@ class RecallDifference:
         return all(line.change == "same" for line in self.lines)
 
 
-def preview_effect(actor: Actor, decision: ReviewDecision, *, question: str = "") -> RecallDifference:
+def preview_effect(actor: Actor, decision: ReviewDecision, *, question: str = "") -> _RecallDifference:
     """Recall before and after a decision that is tried and rolled back; the recalls are not counted.
 
     The query defaults to the first words of the memory. It is asked in the memory's group.
     """
     memory = find_memory(actor, decision.id)
     request = RecallRequest(
-        query=question.strip() or " ".join(memory.content.split()[:QUERY_WORDS]),
+        query=question.strip() or " ".join(memory.content.split()[:_QUERY_WORDS]),
         group=memory.group.slug if actor.may(READ, memory.group_id) else None,
         max_results=MAX_RESULTS,
         is_trial=True,
@@ -71,10 +71,10 @@ def preview_effect(actor: Actor, decision: ReviewDecision, *, question: str = ""
     rows = {item.memory.key: item.memory for item in (*before.items, *after.items)}
     labels = {item.memory.key: item.label for item in after.items}
     lines = [
-        PreviewLine(row, ranks_before.get(key), ranks_after.get(key), labels.get(key, ""))
+        _PreviewLine(row, ranks_before.get(key), ranks_after.get(key), labels.get(key, ""))
         for key, row in rows.items()
     ]
     lines.sort(key=lambda line: (line.after or line.before or 0, line.after is None))
-    return RecallDifference(
+    return _RecallDifference(
         request.query, tuple(lines), not before.abstained, not after.abstained, before.degraded
     )

@@ -96,7 +96,7 @@ def approve_proposal(
     why = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
     done = proposal_kinds()[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
-    entries = undoing_entries(proposal, done)
+    entries = _undoing_entries(proposal, done)
     return done, (name, *entries) if entries else ()
 
 
@@ -156,7 +156,7 @@ def close_overdue(actor: Actor, *, now: datetime) -> int:
     return closed
 
 
-def undoing_entries(proposal: Proposal, done: ChangeResult) -> tuple[str, ...]:
+def _undoing_entries(proposal: Proposal, done: ChangeResult) -> tuple[str, ...]:
     """The names of the audit rows from which the Review undoes a change."""
     operation = proposal_kinds()[proposal.verb].undone_from
     about = {"memory_id": done.id} if proposal.memory is not None else {"group": proposal.group.id}
@@ -210,19 +210,19 @@ def run_verb(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     )  # fmt: skip
 
 
-def run_retraction(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+def _run_retraction(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Retract; the curator has seen the successor, so it does not wait again."""
     successor = proposal.arguments.get("successor", "")
     return retract(actor, target_of(proposal).id, successor=successor, reason=reason, is_decided=True)
 
 
-def run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+def _run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Restore a former version, or take a retraction back."""
     version = find_memory(actor, proposal.arguments["version"])
     return carry_out_restore(actor, version, reason=reason, dry_run=False)
 
 
-def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+def _run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Change the proposed fields; new times are a new version with the same text."""
     edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
     memory = edited.memory
@@ -243,7 +243,7 @@ def in_words(value: object) -> str:
     return gettext(", ").join(map(str, value)) if isinstance(value, list) else pgettext("word", str(value))
 
 
-def chain_now(proposal: Proposal) -> str:
+def _chain_now(proposal: Proposal) -> str:
     """The chain of the memory, as the version of a file's text: later edits of the memory do not make it stale."""
     head = head_of(proposal.memory) if proposal.memory is not None else None
     return str(head.root_key) if head is not None and head.state == State.LIVE else ""
@@ -251,7 +251,7 @@ def chain_now(proposal: Proposal) -> str:
 
 _VERBS: Final = (
     (Change.FORGET, gettext_noop("Forget it"), run_verb, Operation.FORGET),
-    (Change.RETRACT, gettext_noop("Retract it"), run_retraction, Operation.RETRACT),
+    (Change.RETRACT, gettext_noop("Retract it"), _run_retraction, Operation.RETRACT),
     (Change.SUPERSEDE, gettext_noop("Replace it by another memory"), run_verb, Operation.SUPERSEDE),
     (Change.MERGE, gettext_noop("Merge it into another memory"), run_verb, Operation.MERGE),
     (Change.PIN, gettext_noop("Pin it: every context pack will have it"), run_verb, Operation.PIN),
@@ -259,16 +259,16 @@ _VERBS: Final = (
     (
         Change.RESTORE_VERSION,
         gettext_noop("Make a former text current again"),
-        run_restoring,
+        _run_restoring,
         Operation.RESTORE,
     ),
-    (Change.RESTORE, gettext_noop("Restore"), run_restoring, Operation.RESTORE),
-    (EDIT_FIELDS, gettext_noop("Change its fields"), run_edit, Operation.EDIT),
+    (Change.RESTORE, gettext_noop("Restore"), _run_restoring, Operation.RESTORE),
+    (EDIT_FIELDS, gettext_noop("Change its fields"), _run_edit, Operation.EDIT),
 )
 MEMORY_PROPOSALS: Final = (
     *(
         ProposalKind(str(verb), label, run, memory_version_now, operation)
         for verb, label, run, operation in _VERBS
     ),
-    ProposalKind(FILE_TEXT, gettext_noop("Take the text of the file"), run_edit, chain_now, Operation.EDIT),
+    ProposalKind(FILE_TEXT, gettext_noop("Take the text of the file"), _run_edit, _chain_now, Operation.EDIT),
 )

@@ -65,7 +65,7 @@ class CardCount:
 
 
 @dataclass(frozen=True)
-class DeckEntry:
+class _DeckEntry:
     """One card in the deck's list; `id` is the memory's, the link's or the proposal's, `other` a link's second memory.
 
     Of the memories only the listed columns are loaded; the others are deferred. A proposal about no memory has the text
@@ -91,7 +91,7 @@ class DeckEntry:
 class Deck:
     """The first cards, and the number of cards of each kind."""
 
-    cards: tuple[DeckEntry, ...]
+    cards: tuple[_DeckEntry, ...]
     counts: dict[CardKind, CardCount]
     kinds: frozenset[CardKind] = frozenset(CardKind)
 
@@ -111,7 +111,7 @@ class Deck:
 
 
 @dataclass(frozen=True)
-class OpenLink:
+class _OpenLink:
     """The keys of an open link and of the current versions of its two ends."""
 
     key: int
@@ -136,22 +136,22 @@ def review_deck(
     """
     groups = [find_group(actor, group, right=CURATE).key] if group else curated_keys(actor)
     wanted = frozenset(kinds) or frozenset(CardKind)
-    cards = find_cards(actor, groups)
+    cards = _find_cards(actor, groups)
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in cards.keys[kind][:CAP]][:limit]
-    return Deck(read_entries(chosen, cards.links, cards.proposals), cards.counts, wanted)
+    return Deck(_read_entries(chosen, cards.links, cards.proposals), cards.counts, wanted)
 
 
 def count_cards(actor: Actor, groups: list[int] | None) -> int:
     """How many cards wait in these groups (None: in all), at most CAP of each kind; whoever may decide about them."""
-    return sum(count.value for count in find_cards(actor, groups).counts.values())
+    return sum(count.value for count in _find_cards(actor, groups).counts.values())
 
 
 @dataclass(frozen=True)
-class FoundCards:
+class _FoundCards:
     """The keys of the waiting cards by kind, at most CAP + 1 each, and the links and proposals among them."""
 
     keys: dict[CardKind, list[int]]
-    links: list[OpenLink]
+    links: list[_OpenLink]
     proposals: dict[int, Proposal]
 
     @property
@@ -162,10 +162,10 @@ class FoundCards:
         }
 
 
-def find_cards(actor: Actor, groups: list[int] | None) -> FoundCards:
+def _find_cards(actor: Actor, groups: list[int] | None) -> _FoundCards:
     """What waits for a decision in these groups (None: in all)."""
-    candidates = find_waiting(Trust.CANDIDATE, groups)
-    promoted = find_promoted(candidates)
+    candidates = _find_waiting(Trust.CANDIDATE, groups)
+    promoted = _find_promoted(candidates)
     proposals = {row.key: row for row in find_open_proposals(groups)}
     links = {kind: find_open_links(actor, kind, groups) for kind in (CardKind.CONFLICT, CardKind.DUPLICATE)}
     keys = {
@@ -174,10 +174,10 @@ def find_cards(actor: Actor, groups: list[int] | None) -> FoundCards:
         CardKind.SENSITIVE: find_sensitive(groups, limit=CAP + 1),
         CardKind.CANDIDATE: [key for key in candidates if key not in promoted],
         CardKind.PROMOTION: [key for key in candidates if key in promoted],
-        CardKind.QUARANTINED: find_waiting(Trust.QUARANTINED, groups),
+        CardKind.QUARANTINED: _find_waiting(Trust.QUARANTINED, groups),
         **{kind: [link.key for link in found] for kind, found in links.items()},
     }
-    return FoundCards(keys, [link for found in links.values() for link in found], proposals)
+    return _FoundCards(keys, [link for found in links.values() for link in found], proposals)
 
 
 def may_review(actor: Actor) -> bool:
@@ -192,7 +192,7 @@ def curated_keys(actor: Actor) -> list[int] | None:
     return [key for key in actor.roles if actor.may(CURATE, key)]
 
 
-def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
+def _find_waiting(trust: str, groups: list[int] | None) -> list[int]:
     """The keys of the live memories of a trust, at most CAP + 1."""
     keys = [0] if groups is None else [0, *groups]  # no group has the key 0, and SQL has no empty list
     placeholders = ", ".join(["%s"] * len(keys))
@@ -240,7 +240,7 @@ def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:
     return list(rows.order_by("key")[: CAP + 1])
 
 
-def find_promoted(keys: Sequence[int]) -> set[int]:
+def _find_promoted(keys: Sequence[int]) -> set[int]:
     """The candidates that rest on evidence: maintenance proposed them."""
     evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
     by_root = {
@@ -250,10 +250,13 @@ def find_promoted(keys: Sequence[int]) -> set[int]:
     return {key for root, key in by_root.items() if root in roots}
 
 
-def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> list[OpenLink]:
+def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> list[_OpenLink]:
     """The open links of a kind between two trusted memories that the actor may see, oldest first; at most CAP + 1."""
     links = Link.objects.filter(
-        is_trusted_or_replaced("source"), is_trusted_or_replaced("target"), status=LinkStatus.OPEN, kind=kind
+        _is_trusted_or_replaced("source"),
+        _is_trusted_or_replaced("target"),
+        status=LinkStatus.OPEN,
+        kind=kind,
     )
     if groups is not None:
         links = links.filter(Q(source__group__in=groups) | Q(target__group__in=groups))
@@ -265,7 +268,7 @@ def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> l
     moved = head_keys(
         {end for _, s, t, s_by, t_by in rows for end, by in ((s, s_by), (t, t_by)) if by is not None}
     )
-    found = [OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
+    found = [_OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
     ends = {end for link in found for end in (link.source, link.target)}
     live = Memory.objects.filter(key__in=ends, state=State.LIVE, trust__in=COUNTS)
     trusted = set(live.values_list("key", flat=True))
@@ -275,17 +278,17 @@ def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> l
     ]
 
 
-def is_trusted_or_replaced(end: str) -> Q:
+def _is_trusted_or_replaced(end: str) -> Q:
     """A filter that drops links to rejected or withdrawn memories in SQL: they stay open, and there may be many."""
     is_trusted = Q(**{f"{end}__state": State.LIVE, f"{end}__trust__in": COUNTS})
     return is_trusted | Q(**{f"{end}__superseded_by__isnull": False})
 
 
-def read_entries(
+def _read_entries(
     chosen: Sequence[tuple[CardKind, int]],
-    open_links: Iterable[OpenLink],
+    open_links: Iterable[_OpenLink],
     proposals: Mapping[int, Proposal],
-) -> tuple[DeckEntry, ...]:
+) -> tuple[_DeckEntry, ...]:
     """The entries of the chosen cards: one query each for memories, groups and links."""
     ends = {link.key: link for link in open_links}
     link_keys = [key for kind, key in chosen if kind.is_link]
@@ -298,18 +301,18 @@ def read_entries(
         row.group = groups[row.group_id]  # shared objects: a join would make one for each row
     links = Link.objects.in_bulk(link_keys)
 
-    def entry(kind: CardKind, key: int) -> DeckEntry:
+    def entry(kind: CardKind, key: int) -> _DeckEntry:
         if kind.is_link:
             link, both = links[key], (rows[ends[key].source], rows[ends[key].target])
             newer, older = sorted(both, key=lambda row: -row.key)
-            return DeckEntry(kind, link.id, newer, link.created_at, newer.group, older)
+            return _DeckEntry(kind, link.id, newer, link.created_at, newer.group, older)
         if kind is CardKind.PROPOSAL:
             proposal, memory = proposals[key], rows.get(about[key])
             verb = proposal_kinds()[proposal.verb]
             name = verb.name(proposal) if verb.name is not None else ""
-            return DeckEntry(
+            return _DeckEntry(
                 kind, proposal.id, memory, proposal.created_at, proposal.group, verb=verb.label, about=name
             )
-        return DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at, rows[key].group)
+        return _DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at, rows[key].group)
 
     return tuple(entry(kind, key) for kind, key in chosen)

@@ -99,10 +99,10 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         disputed=live.filter(is_doubted()).count(),
         conflicts=open_links.filter(kind=LinkKind.CONFLICT).count(),
         duplicates=open_links.filter(kind=LinkKind.DUPLICATE).count(),
-        relations=in_visible_groups(Relation.objects.filter(retired_at=None), actor, found).count(),
+        relations=_in_visible_groups(Relation.objects.filter(retired_at=None), actor, found).count(),
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
-        recalls_7_days=in_visible_groups(recent_recalls, actor, found).count(),
+        recalls_7_days=_in_visible_groups(recent_recalls, actor, found).count(),
         feedback_used=feedback.used,
         feedback_wrong=feedback.wrong,
         findings=dict(found_kinds.annotate(count=Sum("places")).order_by("kind")),
@@ -118,7 +118,7 @@ def count_by(rows: QuerySet[Memory], column: str) -> dict[str, int]:
     return dict(rows.values_list(column).annotate(count=Count("key")).order_by(column))
 
 
-def in_visible_groups(rows: QuerySet[M], actor: Actor, group: Group | None) -> QuerySet[M]:
+def _in_visible_groups(rows: QuerySet[M], actor: Actor, group: Group | None) -> QuerySet[M]:
     """The rows of one group, or of all groups that the actor may enter."""
     if group is not None:
         return rows.filter(group=group)

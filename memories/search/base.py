@@ -245,7 +245,7 @@ _ENGINES = {
 
 
 @lru_cache
-def load_engine(vendor: str) -> SearchIndex:
+def _load_engine(vendor: str) -> SearchIndex:
     """The engine for a database vendor; Unavailable if there is none."""
     if vendor not in _ENGINES:
         raise Unavailable(
@@ -258,4 +258,4 @@ def load_engine(vendor: str) -> SearchIndex:
 
 def search_index() -> SearchIndex:
     """The engine of the database in use."""
-    return load_engine(connection.vendor)
+    return _load_engine(connection.vendor)

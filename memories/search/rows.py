@@ -55,7 +55,7 @@ class RankingFields(NamedTuple):
         return stored
 
 
-class DatedRow(NamedTuple):
+class _DatedRow(NamedTuple):
     """A memory's key and moment: its own, or when it was stored. `is_event` is false for a fact without a moment of its own."""
 
     key: int
@@ -63,7 +63,7 @@ class DatedRow(NamedTuple):
     is_event: bool
 
 
-Period = tuple[datetime | None, datetime | None]  # from the first moment, up to the second; None is open
+_Period = tuple[datetime | None, datetime | None]  # from the first moment, up to the second; None is open
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def resolve_vector(vector: AnyVector) -> Vector:
     return vector.result() if isinstance(vector, Future) else vector
 
 
-Params = list[Any]
+_Params = list[Any]
 
 _COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name not in ("place", "stored_moment"))
 # A place among rows that the caller may not see would tell of them. A bare column with a time would be read by Django.
@@ -139,7 +139,7 @@ def render(v: Visibility) -> tuple[str, tuple[Any, ...]]:
     return sql or dialect().everything, tuple(params)
 
 
-def groups_sql(v: Visibility, table: str) -> tuple[str, Params]:
+def groups_sql(v: Visibility, table: str) -> tuple[str, _Params]:
     """Condition on the group of a row of search_row or search_group, without the narrowing to a scope."""
     sql, params = to_sql(place_rule(v), table)
     return sql or dialect().everything, params
@@ -157,7 +157,7 @@ def standing_condition(v: Visibility) -> str:
     return ""
 
 
-def index_filter(v: Visibility, standing: str) -> tuple[str, Params]:
+def index_filter(v: Visibility, standing: str) -> tuple[str, _Params]:
     """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name."""
     sql, params = f"AND standing {standing}", list[Any]()
     if v.states == {State.LIVE}:
@@ -191,7 +191,7 @@ ORDER BY found.moment DESC, m.key DESC LIMIT %s
 """  # noqa: S608 - constants alone
 
 
-def find_dated(periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
+def find_dated(periods: Sequence[_Period], visibility: Visibility, *, limit: int) -> list[_DatedRow]:
     """The newest `limit` memories of the periods inside the Visibility, newest first."""
     parts: list[str] = []
     params: list[Any] = []
@@ -209,7 +209,7 @@ def find_dated(periods: Sequence[Period], visibility: Visibility, *, limit: int)
     rows = fetch(sql, [*params, *seen, limit])
     read_moment = dialect().read_moment
     return [
-        DatedRow(key, moment, bool(is_event))
+        _DatedRow(key, moment, bool(is_event))
         for key, stored, is_event in rows
         if (moment := read_moment(stored))
     ]

@@ -25,11 +25,11 @@ from memories.sessions.threads import fence_saved, state_text
 from memories.store.pieces import available_encoder
 from memories.store.withdrawn.marks import refuse_withdrawn_texts
 
-SURE_SHARE: Final = 0.25  # of the default budget: a checkpoint of this size is never cut
+_SURE_SHARE: Final = 0.25  # of the default budget: a checkpoint of this size is never cut
 
 
 @dataclass(frozen=True)
-class CheckpointResult:
+class _CheckpointResult:
     """A saved checkpoint, and the number of checkpoints in its thread (or group). `warning`: the pack will cut it."""
 
     checkpoint: Checkpoint
@@ -47,7 +47,7 @@ def save_checkpoint(
     thread: str,
     state: dict[str, Any] | str,
     replaces: Checkpoint | None = None,
-) -> CheckpointResult:
+) -> _CheckpointResult:
     """Save `state` (JSON, or a text) as the newest checkpoint of the thread, or without a name, of the group.
 
     It takes the place of `replaces`, an earlier one of the same session.
@@ -57,7 +57,7 @@ def save_checkpoint(
         SensitiveText: it holds what the group's policy refuses, or what would wait for a person.
         Conflict: a string in it, or a sentence of one, is a text that was withdrawn in the group.
     """
-    body = check_state(state)
+    body = _check_state(state)
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
         resolved = find_or_create_group(actor, group, right=WRITE)
@@ -87,16 +87,16 @@ def save_checkpoint(
             chars=len(checkpoint.state),
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
-        warning = warn_if_cut(actor, checkpoint, resolved.group, name)
-    return CheckpointResult(checkpoint, resolved.group.slug, resolved.created, count, warning)
+        warning = _warn_if_cut(actor, checkpoint, resolved.group, name)
+    return _CheckpointResult(checkpoint, resolved.group.slug, resolved.created, count, warning)
 
 
-def warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str) -> str:
+def _warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str) -> str:
     """Why the default pack will not show all of the checkpoint, and what to do; empty if it will."""
     tokens = count_tokens(
         fence_saved(checkpoint, state_text(checkpoint)), counting_encoder(available_encoder())
     )
-    if tokens <= SURE_SHARE * DEFAULT_BUDGET:
+    if tokens <= _SURE_SHARE * DEFAULT_BUDGET:
         return ""
     if actor.may(READ, group.key):
         pack = get_context(actor, group=group.slug, thread=thread)
@@ -108,7 +108,7 @@ def warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str)
     )
 
 
-def check_state(state: dict[str, Any] | str) -> dict[str, Any]:
+def _check_state(state: dict[str, Any] | str) -> dict[str, Any]:
     """The state as JSON, a text under the key `text`. Raises InvalidInput if it is not allowed."""
     body = {"text": state} if isinstance(state, str) else state
     try:

@@ -27,7 +27,7 @@ SHARES: Final = {
     "threads": 0.05,
     "recent": 0.05,
 }
-OUTSIDE_SHARE: Final = 0.2  # of the budget, for each part from outside this package
+_OUTSIDE_SHARE: Final = 0.2  # of the budget, for each part from outside this package
 REST_SHARE = 0.06  # of the budget, for the line that names what did not fit
 MAX_NAMED = 8  # ids of memories that did not fit
 
@@ -113,7 +113,7 @@ class TextPart:
 
 
 @dataclass(frozen=True)
-class WholePart(TextPart):
+class _WholePart(TextPart):
     """A text between marks that is shown completely or not at all."""
 
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
@@ -133,13 +133,13 @@ class OutsidePart:
     find: Callable[[Group, str, int], str]
 
 
-def find_outside_parts(group: Group, query: str, budget: int) -> list[WholePart]:
+def find_outside_parts(group: Group, query: str, budget: int) -> list[_WholePart]:
     """The registered parts with text for the query; none without a query."""
     if not query.strip():
         return []
-    room = int(budget * OUTSIDE_SHARE)
+    room = int(budget * _OUTSIDE_SHARE)
     parts = additions("parts of a context pack")
-    found = [WholePart(part.kind, part.title, part.find(group, query, room)) for part in parts]
+    found = [_WholePart(part.kind, part.title, part.find(group, query, room)) for part in parts]
     return [part for part in found if part.text]
 
 
@@ -197,7 +197,7 @@ Part = TextPart | MemoriesPart
 
 
 @dataclass
-class Filling:
+class _Filling:
     """The sections that fit, and what did not fit at all."""
 
     sections: list[Section] = field(default_factory=list)
@@ -209,12 +209,12 @@ class Filling:
         return [memory for section in self.sections for memory in section.left_out]
 
 
-def fill(parts: Sequence[Part], budget: int, encoder: Encoder | None, *, around: int) -> Filling:
+def fill(parts: Sequence[Part], budget: int, encoder: Encoder | None, *, around: int) -> _Filling:
     """The parts as sections within `budget`; `around` is what the pack needs next to them."""
     asked = {part.kind: part.asked(encoder) for part in parts}
     floors = {part.kind: part.floor(encoder) for part in parts}
     given = allot(asked, floors, budget)
-    filling, carried = Filling(), 0
+    filling, carried = _Filling(), 0
     shares = sum(SHARES[kind] for kind in asked)
     for part in parts:
         allowed = given[part.kind] + carried

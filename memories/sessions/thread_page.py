@@ -34,10 +34,10 @@ from memories.sessions.threads import (
 from memories.store.pieces import available_encoder
 from memories.store.withdrawn.left_out import find_left_out
 
-CHECKPOINTS_SHARE: Final = 0.4  # of the budget, on the first page of a thread with turns
+_CHECKPOINTS_SHARE: Final = 0.4  # of the budget, on the first page of a thread with turns
 MAX_ROWS: Final = 200  # read for one page
 MIN_BUDGET: Final = 200  # tokens: less leaves no room next to head and cursors
-CURSOR_TOKENS: Final = 34  # at most, with the mark before it: one for each of its characters
+_CURSOR_TOKENS: Final = 34  # at most, with the mark before it: one for each of its characters
 FRAME: Final = (
     "Checkpoints, newest first:\n(Older checkpoints: cursor=)\nTurns in order:\n(More turns: cursor=)\n"
 )
@@ -47,7 +47,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
-class Shown(Generic[Row]):
+class _Shown(Generic[Row]):
     """A turn or a checkpoint between its marks; `is_cut` if only its beginning fits."""
 
     row: Row
@@ -56,7 +56,7 @@ class Shown(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class RowsRead(Generic[Row]):
+class _RowsRead(Generic[Row]):
     """Rows for a page; `has_more` if others follow the last of those read."""
 
     rows: Sequence[Row]
@@ -64,10 +64,10 @@ class RowsRead(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class Filled(Generic[Row]):
+class _Filled(Generic[Row]):
     """The rows that fit on a page, their tokens, and the cursor of the rest; empty if there is none."""
 
-    shown: tuple[Shown[Row], ...] = ()
+    shown: tuple[_Shown[Row], ...] = ()
     tokens: int = 0
     next: str = ""
 
@@ -81,8 +81,8 @@ class ThreadPage:
 
     group: str
     thread: str
-    turns: tuple[Shown[Memory], ...]
-    checkpoints: tuple[Shown[Checkpoint], ...]
+    turns: tuple[_Shown[Memory], ...]
+    checkpoints: tuple[_Shown[Checkpoint], ...]
     next: str
     older: str
     threads: tuple[ThreadCheckpoints, ...] = ()
@@ -137,7 +137,7 @@ def read_thread(
     budget = DEFAULT_BUDGET if token_budget is None else token_budget
     check_range(budget, MIN_BUDGET, MAX_TOKENS, field="token_budget")
     found = find_group(actor, group)
-    thread = find_thread(found, clean_line(name, field="thread", max_chars=200))
+    thread = _find_thread(found, clean_line(name, field="thread", max_chars=200))
     encoder = counting_encoder(available_encoder())
     kind, key = read_cursor(cursor)
     others = threads_with_checkpoints(found) if thread is None and kind is None else []
@@ -153,20 +153,20 @@ def read_thread(
         threads=tuple(each for each in others if each.thread),
     )
     cursors = 2 if thread is not None and kind is None else 1
-    room = budget - count_tokens(f"{page.text}\n{FRAME}", encoder) - cursors * CURSOR_TOKENS
-    saved: Filled[Checkpoint] = Filled()
-    turns: Filled[Memory] = Filled()
+    room = budget - count_tokens(f"{page.text}\n{FRAME}", encoder) - cursors * _CURSOR_TOKENS
+    saved: _Filled[Checkpoint] = _Filled()
+    turns: _Filled[Memory] = _Filled()
     if kind in (None, Checkpoint):
-        share = int(room * CHECKPOINTS_SHARE) if thread is not None and kind is None else room
-        saved = fill_page(read_checkpoints(found, thread, key), show_checkpoint, share, encoder)
+        share = int(room * _CHECKPOINTS_SHARE) if thread is not None and kind is None else room
+        saved = _fill_page(_read_checkpoints(found, thread, key), _show_checkpoint, share, encoder)
     if thread is not None and kind in (None, Memory):
         visibility = recallable_by(actor, found, narrowing=narrowing)
-        rows = read_turns(thread, visibility, key)
-        turns = fill_page(rows, partial(show_turn, found.slug), room - saved.tokens, encoder)
+        rows = _read_turns(thread, visibility, key)
+        turns = _fill_page(rows, partial(_show_turn, found.slug), room - saved.tokens, encoder)
     return replace(page, turns=turns.shown, checkpoints=saved.shown, next=turns.next, older=saved.next)
 
 
-def find_thread(group: Group, name: str) -> Thread | None:
+def _find_thread(group: Group, name: str) -> Thread | None:
     """The thread of this name; None without a name. Raises NotFound, with the newest threads."""
     if not name:
         return None
@@ -191,15 +191,15 @@ def read_cursor(cursor: str) -> tuple[type[Checkpoint] | type[Memory] | None, in
     return Memory, parse_cursor(cursor, of=Memory)
 
 
-def read_checkpoints(group: Group, thread: Thread | None, before: int) -> RowsRead[Checkpoint]:
+def _read_checkpoints(group: Group, thread: Thread | None, before: int) -> _RowsRead[Checkpoint]:
     """The checkpoints of the thread, or of the group itself, newest first; with `before`, those older than this key."""
     rows = checkpoints_of(group).filter(thread=thread).select_related("group", "thread")
     rows = rows.filter(pk__lt=before) if before else rows
     found = list(rows.order_by("-pk")[:MAX_ROWS])
-    return RowsRead(found, len(found) == MAX_ROWS)
+    return _RowsRead(found, len(found) == MAX_ROWS)
 
 
-def read_turns(thread: Thread, visibility: Visibility, after: int) -> RowsRead[Memory]:
+def _read_turns(thread: Thread, visibility: Visibility, after: int) -> _RowsRead[Memory]:
     """The turns that recall may return, in order; with `after`, those behind this key. Without texts that the group has withdrawn."""
     rows = Memory.objects.filter(as_q(visibility), thread=thread).select_related("group", "thread")
     if after:
@@ -212,24 +212,24 @@ def read_turns(thread: Thread, visibility: Visibility, after: int) -> RowsRead[M
     found = list(rows.order_by("position", "pk")[:MAX_ROWS])
     hidden = find_left_out(found, visibility)
     read_doubts(found)
-    return RowsRead([row for row in found if row.key not in hidden], len(found) == MAX_ROWS)
+    return _RowsRead([row for row in found if row.key not in hidden], len(found) == MAX_ROWS)
 
 
-def show_turn(group: str, memory: Memory, cut: Cut) -> str:
+def _show_turn(group: str, memory: Memory, cut: Cut) -> str:
     """A turn between its marks."""
     return fence(memory, cut(memory.content), label=label_of(memory), group=group)
 
 
-def show_checkpoint(checkpoint: Checkpoint, cut: Cut) -> str:
+def _show_checkpoint(checkpoint: Checkpoint, cut: Cut) -> str:
     """A checkpoint between its marks."""
     return fence_saved(checkpoint, cut(state_text(checkpoint)))
 
 
-def fill_page(
-    read: RowsRead[Row], show: Callable[[Row, Cut], str], room: int, encoder: Encoder | None
-) -> Filled[Row]:
+def _fill_page(
+    read: _RowsRead[Row], show: Callable[[Row, Cut], str], room: int, encoder: Encoder | None
+) -> _Filled[Row]:
     """The first rows that fit into so many tokens; a first one that is too long is cut, so that each page has one."""
-    page = Filled[Row]()
+    page = _Filled[Row]()
     for row in read.rows:
         text = show(row, str)
         tokens = count_tokens(f"{text}\n", encoder)
@@ -239,8 +239,8 @@ def fill_page(
             text = show(row, lambda whole, left=left: cut_text(whole, left, encoder))  # type: ignore[misc]
         elif page.tokens + tokens > room:
             return replace(page, next=make_cursor(page.shown[-1].row.pk, of=type(row)))
-        shown = Shown(row, text, is_cut)
-        page = Filled((*page.shown, shown), page.tokens + count_tokens(f"{text}\n", encoder))
+        shown = _Shown(row, text, is_cut)
+        page = _Filled((*page.shown, shown), page.tokens + count_tokens(f"{text}\n", encoder))
     if not read.has_more or not page.shown:
         return page
     return replace(page, next=make_cursor(page.shown[-1].row.pk, of=type(page.shown[-1].row)))

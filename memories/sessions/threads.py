@@ -17,10 +17,10 @@ from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.quoting import escape, fence_checkpoint
 from memories.search.query_terms import STOP_WORDS, words
 
-MIN_WORD_CHARS: Final = 3
+_MIN_WORD_CHARS: Final = 3
 MAX_WORDS: Final = 8  # of a question, looked for in threads' names
-MAX_CANDIDATES: Final = 50
-MAX_MATCHED: Final = 5
+_MAX_CANDIDATES: Final = 50
+_MAX_MATCHED: Final = 5
 MAX_RECENT: Final = 3  # conversations that a pack names besides
 
 
@@ -109,7 +109,7 @@ def matching_threads(
 
     Then the most recent others with turns.
     """
-    wanted = [word for word in words(query) if len(word) >= MIN_WORD_CHARS and word not in STOP_WORDS]
+    wanted = [word for word in words(query) if len(word) >= _MIN_WORD_CHARS and word not in STOP_WORDS]
     wanted = wanted[:MAX_WORDS]
     rows = Thread.objects.filter(group=group, deleted_at=None)
     rows = rows.filter(created_at__lte=at) if at else rows
@@ -118,11 +118,11 @@ def matching_threads(
         fits = Q(key__in=also)
         for word in wanted:
             fits |= Q(name__icontains=word) | Q(title__icontains=word)
-        found = list(rows.filter(fits).order_by("-key")[:MAX_CANDIDATES])
+        found = list(rows.filter(fits).order_by("-key")[:_MAX_CANDIDATES])
         found.sort(
             key=lambda each: sum(word in f"{each.name} {each.title}".lower() for word in wanted), reverse=True
         )
-    best = {each.key: each for each in found[:MAX_MATCHED]}
+    best = {each.key: each for each in found[:_MAX_MATCHED]}
     recent = rows.exclude(title="").exclude(key__in=best).order_by(Coalesce("active_at", "created_at").desc())
     best |= {each.key: each for each in recent[:MAX_RECENT]}
     counts = {

@@ -105,8 +105,8 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         # what another group withdrew.
         neighbours=tuple(
             neighbour
-            for neighbour in as_written(done)
-            if neighbour.memory.trust != Trust.QUARANTINED and may_read_neighbour(actor, neighbour)
+            for neighbour in _as_written(done)
+            if neighbour.memory.trust != Trust.QUARANTINED and _may_read_neighbour(actor, neighbour)
         ),
         group=resolved.group.slug,
         group_created=resolved.created,
@@ -121,7 +121,7 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     )
 
 
-def as_written(done: Decision) -> Sequence[Neighbour]:
+def _as_written(done: Decision) -> Sequence[Neighbour]:
     """The neighbours as they are after the write, which changes a superseded one."""
     if done.superseded is None:
         return done.neighbours
@@ -129,7 +129,7 @@ def as_written(done: Decision) -> Sequence[Neighbour]:
     return [replace(each, memory=rows.get(each.memory.key, each.memory)) for each in done.neighbours]
 
 
-def may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:
+def _may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:
     """True if the actor may read the memory; one that was withdrawn only in its group, global or not."""
     memory = neighbour.memory
     is_everybodys = memory.scope == Scope.GLOBAL and not neighbour.is_withdrawn

@@ -33,13 +33,13 @@ from memories.store.write import log_refusal, with_scope, write_drafts
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
 # With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
-EMBEDDED_DRAFTS = 128
-PREFETCHED = 2  # batches that are embedded while one is written
+_EMBEDDED_DRAFTS = 128
+_PREFETCHED = 2  # batches that are embedded while one is written
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
 
 
 @dataclass(frozen=True)
-class Refusal:
+class _Refusal:
     """A draft that was not stored: its position among the drafts, and why."""
 
     index: int
@@ -54,7 +54,7 @@ class BatchResult:
     reinforced: int = 0
     unchanged: int = 0
     queued: int = 0
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[_Refusal, ...] = ()
     findings: Mapping[str, int] = field(default_factory=dict)  # by kind
     ids: tuple[UUID | None, ...] = ()
     outcomes: tuple[str, ...] = ()
@@ -113,12 +113,12 @@ def store_many(
     followed = zip(placed, follow_moved_sources(actor, placed), strict=True)
     checked = _batches(
         (_checked(groups, index, pair, are_checked) for index, pair in enumerate(followed)),
-        most=min(EMBEDDED_DRAFTS, BATCH_DRAFTS),
+        most=min(_EMBEDDED_DRAFTS, BATCH_DRAFTS),
     )
     done: Batch = []
     with closing(_embedded(groups, checked, encoder)) as batches:
         for batch in batches:
-            write_batch(actor, groups, batch, is_trial=dry_run, hold=hold)
+            _write_batch(actor, groups, batch, is_trial=dry_run, hold=hold)
             done += batch
             if dry_run:
                 groups.found.clear()
@@ -131,7 +131,7 @@ def store_many(
         unchanged=outcomes.count(Outcome.UNCHANGED),
         queued=outcomes.count(Outcome.QUEUED),
         findings=count_kinds(each for p in done for each in p.draft.findings),
-        refused=tuple(Refusal(p.index, p.why) for p in done if p.outcome == Outcome.REFUSED),
+        refused=tuple(_Refusal(p.index, p.why) for p in done if p.outcome == Outcome.REFUSED),
         ids=tuple(None if p.outcome == Outcome.REFUSED else p.id for p in done),
         outcomes=tuple(outcomes),
     )
@@ -206,12 +206,12 @@ def _embedded(
     batch is written.
     """
     coming: deque[tuple[Batch, Future[None]]] = deque()
-    with ThreadPoolExecutor(PREFETCHED, thread_name_prefix="loci-import") as threads:
+    with ThreadPoolExecutor(_PREFETCHED, thread_name_prefix="loci-import") as threads:
         for batch in batches:
-            refuse_unwritable(groups, batch)
+            _refuse_unwritable(groups, batch)
             skip_unchanged(groups, batch)
             coming.append((batch, threads.submit(_embed, batch, encoder)))
-            if len(coming) > PREFETCHED:
+            if len(coming) > _PREFETCHED:
                 yield _finished(*coming.popleft())
         while coming:
             yield _finished(*coming.popleft())
@@ -222,7 +222,7 @@ def _finished(batch: Batch, embedding: "Future[None]") -> Batch:
     return batch
 
 
-def refuse_unwritable(groups: _Groups, batch: Batch) -> None:
+def _refuse_unwritable(groups: _Groups, batch: Batch) -> None:
     """Refuse drafts for groups that the actor may not write to, before they are embedded."""
     errors: dict[str | None, LociError] = {}
     for slug in {p.draft.group for p in batch if not p.outcome} - groups.found.keys():
@@ -259,7 +259,7 @@ def _embed(batch: Batch, encoder: Encoder | None) -> None:
             _ = pending.embedded.blobs  # computed here, and cached
 
 
-def refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
+def _refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
     """Refuse the withdrawn texts for groups that do not exist yet, so that they create none."""
     new = [p for p in batch if not p.outcome and groups.find(p.draft.group) is None]
     drafts = [with_scope(p.draft, Group(), None) for p in new]
@@ -272,7 +272,7 @@ def refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
 
 
 @one_change
-def write_batch(
+def _write_batch(
     actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool, hold: Callable[[Draft], str]
 ) -> None:
     """Decide and write one batch in a transaction; a trial is rolled back."""
@@ -289,7 +289,7 @@ def _write(
     actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool, hold: Callable[[Draft], str]
 ) -> None:
     """Decide and write one batch, inside its transaction."""
-    refuse_without_group(actor, groups, batch)
+    _refuse_without_group(actor, groups, batch)
     ready: list[tuple[_Pending, Group]] = []
     for pending in batch:
         if pending.outcome:

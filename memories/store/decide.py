@@ -196,16 +196,16 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     if context.withdrawn is not None and context.withdrawn.is_refused:
         return refuse_withdrawn(actor, context, context.withdrawn)
     if exact is None:
-        return decide_new(actor, context, now=now)
+        return _decide_new(actor, context, now=now)
     if has_lapsed(exact, now):
-        return decide_new(actor, context, now=now, lapsed=exact)
+        return _decide_new(actor, context, now=now, lapsed=exact)
     if exact.trust in WITHDRAWN_TRUSTS:
         why = f"this text is {exact.trust} here; a curator can change that"
         log = AuditEvent(Operation.REFUSE, exact.id, context.group.id, payload={"why": exact.trust})
         return Decision(Outcome.REFUSED, exact, why, writes=(Log(log),))
     if context.replaces is not None and context.replaces.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
-    return decide_restated(actor, context, exact, now=now)
+    return _decide_restated(actor, context, exact, now=now)
 
 
 def refuse_withdrawn(actor: Actor, context: WriteContext, withdrawn: Withdrawn) -> Decision:
@@ -243,9 +243,9 @@ def check_rights(actor: Actor, context: WriteContext) -> None:
         )
 
 
-def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
+def _decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
     """Reinforce a memory with exactly the draft's text; it also supersedes what the draft was to replace."""
-    old, reinforce = context.replaced, Reinforce(exact, earlier_start(actor, exact, context.draft))
+    old, reinforce = context.replaced, Reinforce(exact, _earlier_start(actor, exact, context.draft))
     if exact.trust == Trust.CANDIDATE and is_current_again(actor, context):
         supersede = (RowWrite(replace_memory, (old, exact)),) if old is not None else ()
         writes = (reinforce, *supersede, RowWrite(activate_candidate, (exact,)))
@@ -256,12 +256,12 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
     if old is None:
         source = context.source
         after = source.current if source is not None and not source.is_merged else None
-        wording = keep_wording(actor, context, exact, after=after, now=now)
-        return Decision(Outcome.REINFORCED, exact, writes=(*pass_source_on(context), wording, reinforce))
+        wording = _keep_wording(actor, context, exact, after=after, now=now)
+        return Decision(Outcome.REINFORCED, exact, writes=(*_pass_source_on(context), wording, reinforce))
     if exact.trust == Trust.CANDIDATE:
         doubt = "its replacement is itself waiting for a curator"
     else:
-        doubt = policy_doubt(actor, exact.group, exact.confidence) or replacing_doubt(actor, context)
+        doubt = policy_doubt(actor, exact.group, exact.confidence) or _replacing_doubt(actor, context)
     if doubt:
         note, link = f"{old.id} stays: {doubt}", RowWrite(link_successor, (exact, old))
         return Decision(Outcome.REINFORCED, exact, note=note, writes=(reinforce, link))
@@ -274,11 +274,11 @@ def is_current_again(actor: Actor, context: WriteContext) -> bool:
 
     That is so if the caller names what superseded it, or if that chain has no live version any more.
     """
-    is_held = not context.is_probed or find_withdrawn_doubt(actor, context) or write_doubt(actor, context)
+    is_held = not context.is_probed or _find_withdrawn_doubt(actor, context) or _write_doubt(actor, context)
     return context.former is not None and not is_held
 
 
-def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
+def _new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
     """The unsaved row of the draft; without its source_ref if the source's first row keeps it."""
     row = new_row(actor, context.draft, group, trust=trust, now=now, columns=context.prepared.columns)
     if context.source is not None and not context.source.is_merged:
@@ -286,25 +286,25 @@ def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: s
     return row
 
 
-def pass_source_on(context: WriteContext) -> tuple[Write, ...]:
+def _pass_source_on(context: WriteContext) -> tuple[Write, ...]:
     """The write that takes the source_ref from a wording kept in another memory: the source's next text gets it."""
     source = context.source
     return (RowWrite(release_source, (source.row,)),) if source is not None and source.is_merged else ()
 
 
-def keep_wording(
+def _keep_wording(
     actor: Actor, context: WriteContext, into: Memory, *, after: Memory | None = None, now: datetime
 ) -> KeepWording:
     """The write that keeps the draft's wording as a row merged into a memory."""
     # Restored, it counts no more than that memory did.
     trust = Trust.ACTIVE if into.trust in VISIBLE_TRUSTS else into.trust
-    row = new_draft_row(actor, context, into.group, trust=trust, now=now)
+    row = _new_draft_row(actor, context, into.group, trust=trust, now=now)
     row.scope, row.state = into.scope, State.MERGED
     row.state_changed_at = row.retired_at = now
     return KeepWording(row, context.prepared, into, after)
 
 
-def decide_new(
+def _decide_new(
     actor: Actor, context: WriteContext, *, now: datetime, lapsed: Memory | None = None
 ) -> Decision:
     """Decide on a text that is not live yet: a restatement of a neighbour, a candidate, or a new memory.
@@ -312,27 +312,27 @@ def decide_new(
     `lapsed` is a live row with the same text whose time is over; the new memory is its next version.
     """
     old, neighbours = context.replaces, context.neighbours
-    retire: tuple[Write, ...] = pass_source_on(context)
+    retire: tuple[Write, ...] = _pass_source_on(context)
     retire += (RowWrite(retire_lapsed, (lapsed,)),) if lapsed is not None else ()
     quarantined = held_for_person(context.draft)
-    same = find_restated_neighbour(context) if not quarantined else None
+    same = _find_restated_neighbour(context) if not quarantined else None
     if same is not None:
-        reinforce = Reinforce(same.memory, earlier_start(actor, same.memory, context.draft))
-        writes = (*retire, keep_wording(actor, context, same.memory, now=now), reinforce)
+        reinforce = Reinforce(same.memory, _earlier_start(actor, same.memory, context.draft))
+        writes = (*retire, _keep_wording(actor, context, same.memory, now=now), reinforce)
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    restated = find_withdrawn_doubt(actor, context)
-    held = write_doubt(actor, context)
+    restated = _find_withdrawn_doubt(actor, context)
+    held = _write_doubt(actor, context)
     doubt = quarantined or restated or ("" if context.is_probed else UNPROBED) or held
     trust = Trust.QUARANTINED if quarantined else Trust.CANDIDATE if doubt else Trust.ACTIVE
-    row = new_draft_row(actor, context, context.group, trust=trust, now=now)
-    ended = None if doubt or old or lapsed else find_ended_chain(context)
+    row = _new_draft_row(actor, context, context.group, trust=trust, now=now)
+    ended = None if doubt or old or lapsed else _find_ended_chain(context)
     after = None if doubt else old or lapsed or ended
     insert = Insert(
-        row, context.prepared, context.group, after=after, replaces=old, why=logged_doubt(context, doubt)
+        row, context.prepared, context.group, after=after, replaces=old, why=_logged_doubt(context, doubt)
     )
-    targets = find_approval_targets(context) if doubt else []
+    targets = _find_approval_targets(context) if doubt else []
     has_links = after is not None or bool(targets)
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours and not quarantined else ()
     if doubt:
@@ -355,7 +355,7 @@ def decide_new(
     )
 
 
-def logged_doubt(context: WriteContext, doubt: str) -> str:
+def _logged_doubt(context: WriteContext, doubt: str) -> str:
     """Why a draft waits, for the log of its group: it names no memory that another group withdrew."""
     neighbours = (n for n in context.neighbours if n.is_withdrawn)
     is_elsewhere = any(n.memory.group_id != context.group.key for n in neighbours)
@@ -364,7 +364,7 @@ def logged_doubt(context: WriteContext, doubt: str) -> str:
     return doubt
 
 
-def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
+def _earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
     """The beginning of valid time that a restatement of a fact names, if it is earlier; else None.
 
     None, too, where the policy's table would hold back an edit of the memory's time.
@@ -376,7 +376,7 @@ def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None
     return start
 
 
-def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
+def _find_restated_neighbour(context: WriteContext) -> Neighbour | None:
     """The live memory of the same group and scope that states the same fact in other words; None for events.
 
     A restatement of a memory of another group or scope is kept and linked, since that memory may be withdrawn there.
@@ -393,14 +393,14 @@ def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
     return None
 
 
-def find_withdrawn_doubt(actor: Actor, context: WriteContext) -> str:
+def _find_withdrawn_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a draft may restate a withdrawn text, so that a curator must decide; empty if it does not."""
     if context.withdrawn is not None:
         return context.withdrawn.doubt(actor)
     return withdrawn_doubt(context.neighbours, actor=actor, group=context.group)
 
 
-def write_doubt(actor: Actor, context: WriteContext) -> str:
+def _write_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a person must decide on a new text, or on what it replaces, apart from withdrawn texts; empty if none must."""
     if context.former is not None:
         current, named = head_of(context.former), context.replaces
@@ -416,11 +416,11 @@ def write_doubt(actor: Actor, context: WriteContext) -> str:
         hold
         or held_for_person(context.draft)
         or policy_doubt(actor, context.group, context.draft.confidence)
-        or replacing_doubt(actor, context)
+        or _replacing_doubt(actor, context)
     )
 
 
-def replacing_doubt(actor: Actor, context: WriteContext) -> str:
+def _replacing_doubt(actor: Actor, context: WriteContext) -> str:
     """Why the memory that the draft replaces stays until a curator decides; empty if it does not."""
     old = context.replaced
     if old is None:
@@ -428,14 +428,14 @@ def replacing_doubt(actor: Actor, context: WriteContext) -> str:
     return held_back(actor, Change.SUPERSEDE, old, confidence=context.draft.confidence)
 
 
-def find_ended_chain(context: WriteContext) -> Memory | None:
+def _find_ended_chain(context: WriteContext) -> Memory | None:
     """The retracted head of the chain that has superseded this text: its ids lead to the new memory from now on."""
     head = head_of(context.former) if context.former is not None else None
     is_own = head is not None and head.group_id == context.group.key and head.scope == context.draft.scope
     return head if is_own and head is not None and head.state == State.RETRACTED else None
 
 
-def find_approval_targets(context: WriteContext) -> list[Memory]:
+def _find_approval_targets(context: WriteContext) -> list[Memory]:
     """The memories that a candidate supersedes once approved.
 
     That is the one the caller or the source names. For a text that was superseded it is the current head of its chain as

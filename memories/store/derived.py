@@ -30,7 +30,7 @@ from memories.types import State, Trust, Type
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
 WITHDRAWN: Final = "a source was withdrawn"
-UNPROVEN: Final = (
+_UNPROVEN: Final = (
     "too little of what it rested on is left"  # why an active fact that lost its evidence is doubted
 )
 
@@ -45,7 +45,7 @@ class DerivedChanges:
 
 
 @dataclass(frozen=True)
-class WeakenedFact:
+class _WeakenedFact:
     """A promoted fact (its head) that loses evidence: the links it loses, and how many are left."""
 
     head: Memory
@@ -77,7 +77,7 @@ class WithdrawalReach:
     source: Memory
     summaries: tuple[Memory, ...] = ()
     freed: tuple[Memory, ...] = ()
-    facts: tuple[WeakenedFact, ...] = ()
+    facts: tuple[_WeakenedFact, ...] = ()
 
     def doomed(self) -> tuple[Memory, ...]:
         """The derived rows that a purge destroys with the memory, since they repeat its text."""
@@ -105,13 +105,13 @@ class WithdrawalReach:
 def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
     """What was derived from the rows (a memory and what is withdrawn with it); writes nothing."""
     roots = {row.root_key for row in rows}
-    summaries = find_summaries(roots)
+    summaries = _find_summaries(roots)
     gone = roots | {row.root_key for row in summaries}
     return WithdrawalReach(
         source,
         tuple(summaries),
-        tuple(find_freed_sources(summaries, gone)),
-        tuple(find_weakened_facts(gone, [row.content for row in rows])),
+        tuple(_find_freed_sources(summaries, gone)),
+        tuple(_find_weakened_facts(gone, [row.content for row in rows])),
     )
 
 
@@ -124,7 +124,7 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     freed = change_rows(actor, Operation.RESTORE, reach.freed, counting, reason=WITHDRAWN)
     withdrawn = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
     spared = [fact for fact in reach.facts if fact.head.key not in doomed]
-    weakened = sum(weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
+    weakened = sum(_weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
     touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
     refresh_threads(sorted(touched))
     return DerivedChanges(len(freed) + withdrawn + weakened, consequences)
@@ -141,7 +141,7 @@ def withdraw_replaced(actor: Actor, event: Memory) -> int:
     return withdraw_derived(actor, replace(reach, facts=())).changed if reach.summaries else 0
 
 
-def find_summaries(roots: Collection[int]) -> list[Memory]:
+def _find_summaries(roots: Collection[int]) -> list[Memory]:
     """All versions of the summaries made from these chains, and of summaries made from those."""
     found, fresh = dict[int, Memory](), set(roots)
     seen = set(roots)
@@ -160,7 +160,7 @@ def find_summaries(roots: Collection[int]) -> list[Memory]:
     return list(found.values())
 
 
-def find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
+def _find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
     """The other sources of the summaries, which become live again; without those barred or live in a twin."""
     if not summaries:
         return []
@@ -171,13 +171,13 @@ def find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> li
         .order_by("key")
     )
     withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
-    twins = find_live_texts(rows)
+    twins = _find_live_texts(rows)
     return [
         row for row, mark in zip(rows, withdrawn, strict=True) if mark is None and text_key(row) not in twins
     ]
 
 
-def find_live_texts(rows: Sequence[Memory]) -> set[TextKey]:
+def _find_live_texts(rows: Sequence[Memory]) -> set[TextKey]:
     """The texts of the rows that are live elsewhere, as text keys; events are never twins."""
     starts = {fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC}
     live = Memory.objects.filter(
@@ -186,7 +186,7 @@ def find_live_texts(rows: Sequence[Memory]) -> set[TextKey]:
     return {text_key(row) for row in live} if starts else set()
 
 
-def find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]:
+def _find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[_WeakenedFact]:
     """The facts that rest on any of these chains; `texts` are the withdrawn ones."""
     evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
     roots = set(evidence.filter(target__in=gone).values_list("source", flat=True)) - set(gone)
@@ -199,7 +199,7 @@ def find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[Wea
     rows = Memory.objects.select_related(*RELATED_ROWS).in_bulk(set(heads.values()))
     folded = {fold(text) for text in texts}
     return [
-        WeakenedFact(
+        _WeakenedFact(
             head := rows[heads[root]],
             tuple(row for row in links[root] if row.target_id in gone),
             sum(row.target_id not in gone for row in links[root]),
@@ -216,7 +216,7 @@ def withdraw_rows(actor: Actor, rows: Sequence[Memory]) -> int:
     return len(change_rows(actor, Operation.RETRACT, left, values, reason=WITHDRAWN))
 
 
-def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
+def _weaken_fact(actor: Actor, fact: _WeakenedFact, source: Memory, *, is_purge: bool) -> int:
     """Dismiss a fact's evidence; if too little is left, reject a candidate and doubt an active fact; returns how many changed."""
     now, head = timezone.now(), fact.head
     Link.objects.filter(pk__in=[row.pk for row in fact.links]).update(
@@ -230,9 +230,9 @@ def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: b
         head.refresh_from_db(fields=["trust", "updated_at"])
     elif falling == Trust.ACTIVE:
         operation = Operation.DISPUTE
-        raise_doubt(actor, head, UNPROVEN)
+        raise_doubt(actor, head, _UNPROVEN)
     elif falling == Trust.VERIFIED and not is_purge:
-        open_conflict(actor, head, source)
+        _open_conflict(actor, head, source)
     audit.append(
         actor,
         operation,
@@ -247,7 +247,7 @@ def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: b
     return 0 if operation is Operation.LINK else 1
 
 
-def open_conflict(actor: Actor, head: Memory, source: Memory) -> None:
+def _open_conflict(actor: Actor, head: Memory, source: Memory) -> None:
     """Link a verified fact to its withdrawn source as a conflict; one that was settled before is reopened."""
     conflict, _ = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
     if conflict is not None:

@@ -23,10 +23,10 @@ from memories.types import State, Trust, Type
 from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
-SourceKey = tuple[int, str, str]  # group, source, source_ref
+_SourceKey = tuple[int, str, str]  # group, source, source_ref
 by_key = attrgetter("key")  # the order in which memories were written
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
-FormerKey = tuple[int, str, str]  # group, type, content hash
+_FormerKey = tuple[int, str, str]  # group, type, content hash
 _OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 # Needed for the partial index of sources, which leaves out rows without one. A literal: with a bound value SQLite
 # checks each time whether the index fits, and prepares the statement again.
@@ -68,20 +68,20 @@ class StoredSource:
         return draft.hash in self.texts and self.find_unchanged(draft) is None
 
 
-def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
+def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[_SourceKey, StoredSource]:
     """What is stored of the sources of drafts (with group keys), in a fixed number of queries."""
     wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
     if not wanted:
         return {}
-    rows = read_source_rows([*wanted])
+    rows = _read_source_rows([*wanted])
     found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
     heads = heads_of(list(found.values()))
     changed = [
         row for key, row in found.items() if row.content_hash != wanted[key] or row.state != State.LIVE
     ]
-    chains = read_chains(changed)
+    chains = _read_chains(changed)
     return {
-        key: combine_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
+        key: _combine_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
     }
 
 
@@ -93,7 +93,7 @@ def find_moved_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[int, Group]:
     groups = {group for group, draft in drafts if draft.source_ref}
     if not groups or not MovedSource.objects.filter(group__in=groups).exists():
         return {}
-    moved: dict[SourceKey, Group] = {}
+    moved: dict[_SourceKey, Group] = {}
     for refs in batches(sorted({draft.source_ref for _, draft in drafts if draft.source_ref})):
         rows = MovedSource.objects.filter(group__in=groups, source_ref__in=refs)
         moved |= {(row.group_id, row.source, row.source_ref): row.to for row in rows.select_related("to")}
@@ -119,7 +119,7 @@ def find_moved_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[int, Group]:
     return found
 
 
-def read_source_rows(wanted: Sequence[SourceKey]) -> list[Memory]:
+def _read_source_rows(wanted: Sequence[_SourceKey]) -> list[Memory]:
     """The rows of these sources, in one query; rows of other sources may be among them."""
     [first, *others] = {key[:2] for key in wanted}
     if not others:  # one file, for example; compiling the query again takes longer than running it
@@ -144,7 +144,7 @@ def _of_source(count: int) -> CompiledQuery[Memory]:
     )
 
 
-def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
+def _combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
     """Combine a source's row, its head and its chain; a memory of another source or group is never its current version."""
     chain = [version for version in chain if version.group_id == row.group_id]
     head = head if head.group_id == row.group_id else row
@@ -169,7 +169,7 @@ def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSour
 
 
 @dataclass(frozen=True)
-class ExistingTexts:
+class _ExistingTexts:
     """The memories with exactly some texts, by the texts' keys; without events.
 
     `live` are live, or superseded by a memory dated ahead and count until then; `former` are the oldest superseded ones;
@@ -178,10 +178,10 @@ class ExistingTexts:
 
     live: dict[TextKey, Memory] = field(default_factory=dict)
     dressed: dict[TextKey, Memory] = field(default_factory=dict)
-    former: dict[FormerKey, Memory] = field(default_factory=dict)
+    former: dict[_FormerKey, Memory] = field(default_factory=dict)
 
 
-def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
+def find_texts(drafts: Sequence[tuple[int, Draft]]) -> _ExistingTexts:
     """The memories with the text of one of the drafts (with group keys); at most two queries, one for a single draft."""
     facts = [(group, draft) for group, draft in drafts if draft.type != Type.EPISODIC]
     if len(facts) == 1:
@@ -195,7 +195,7 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     now = timezone.now()
-    return ExistingTexts(
+    return _ExistingTexts(
         {text_key(row): row for row in (*(row for row in former if is_outlasting(row, now)), *live)},
         {dress_key(row): row for row in live},
         {(row.group_id, row.type, row.content_hash): row for row in former},
@@ -221,7 +221,7 @@ def _by_key(count: int) -> CompiledQuery[Memory]:
     return CompiledQuery(lambda *keys: _ROWS.filter(key__in=keys).order_by(), count)
 
 
-def read_chains(rows: list[Memory]) -> dict[int, list[Memory]]:
+def _read_chains(rows: list[Memory]) -> dict[int, list[Memory]]:
     """The later versions of the rows' chains and the candidates that will replace them, by root, oldest first."""
     chains: defaultdict[int, list[Memory]] = defaultdict(list)
     if not rows:
@@ -236,10 +236,10 @@ def read_chains(rows: list[Memory]) -> dict[int, list[Memory]]:
     return chains
 
 
-def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[tuple[Memory, str]]]:
+def _find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[tuple[Memory, str]]]:
     """The live events with a draft's text, each with its thread's name, by text key; at most one query.
 
-    is_same_event() decides which of them is the draft's event.
+    _is_same_event() decides which of them is the draft's event.
     """
     placed = [
         draft
@@ -264,7 +264,7 @@ def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[
     return twins
 
 
-def is_same_event(draft: Draft, row: Memory, *, thread: str) -> bool:
+def _is_same_event(draft: Draft, row: Memory, *, thread: str) -> bool:
     """True if a live event with the draft's text is the same event: at the same time, or place in its `thread`.
 
     Two source_refs of one source are two events, however alike, and so are turns of two threads.
@@ -294,20 +294,20 @@ def find_exact(group: int, draft: Draft) -> Memory | None:
     return found if found is not None and found.state == State.LIVE else None
 
 
-def newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
+def _newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
     """The newest event of `twins` that is the draft's; they have its text, oldest first, with their threads' names."""
-    same = [row for row, thread in twins if is_same_event(draft, row, thread=thread)]
+    same = [row for row, thread in twins if _is_same_event(draft, row, thread=thread)]
     return same[-1] if same else None
 
 
 class Existing:
     """What is stored of the drafts' sources and texts, updated as the drafts are decided one by one."""
 
-    def __init__(self, drafts: Sequence[tuple[int, Draft]], sources: dict[SourceKey, StoredSource]) -> None:
+    def __init__(self, drafts: Sequence[tuple[int, Draft]], sources: dict[_SourceKey, StoredSource]) -> None:
         self._sources = sources
         texts = find_texts(drafts)
         self._live, self._former, self._dressed = texts.live, texts.former, texts.dressed
-        self._events = find_event_twins(drafts)
+        self._events = _find_event_twins(drafts)
         self._successors: dict[int, Memory] = {}
 
     def source(self, group: int, draft: Draft) -> StoredSource | None:
@@ -325,7 +325,7 @@ class Existing:
         key = (group, draft.scope, draft.type, draft.hash)
         if draft.type != Type.EPISODIC:
             return self._live.get(key)
-        return newest_twin(draft, self._events.get(key, []))
+        return _newest_twin(draft, self._events.get(key, []))
 
     def dressed(self, group: int, draft: Draft) -> Memory | None:
         """The oldest live memory with the draft's letters and digits, exactly or in other dress; None for events."""

@@ -27,13 +27,13 @@ from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
-PROBE_LIMIT = 16
-NEAR_COSINE: Final = 0.92  # from here on two memories are neighbours
-SAME_COSINE: Final = 0.97  # from here on two memories may state the same fact
+_PROBE_LIMIT = 16
+_NEAR_COSINE: Final = 0.92  # from here on two memories are neighbours
+_SAME_COSINE: Final = 0.97  # from here on two memories may state the same fact
 # Texts that share nearly all words of one of them are linked as possible duplicates from here on, and checked for a
 # contradiction. Measured on 300 paraphrases and 1,080 pairs of two facts each: bench/proof/duplicates/prove.py.
-LINK_COSINE: Final = 0.84
-CONFLICT_COSINE: Final = 0.55
+_LINK_COSINE: Final = 0.84
+_CONFLICT_COSINE: Final = 0.55
 _NEWEST = CompiledQuery(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)
 _LATER = CompiledQuery(
     lambda since, group, type_: (
@@ -57,7 +57,7 @@ class NextStep(StrEnum):
     NOTHING = "nothing"
 
 
-NEXT_STEPS: Final = {
+_NEXT_STEPS: Final = {
     ConflictKind.OBJECT: NextStep.SUPERSEDE,
     ConflictKind.VALUE: NextStep.SUPERSEDE,
     ConflictKind.PREFERENCE: NextStep.SUPERSEDE,
@@ -126,7 +126,7 @@ class Neighbour:
     @property
     def is_near(self) -> bool:
         """True if the vectors alone make it near; else its words made it a candidate."""
-        return self.cosine >= NEAR_COSINE
+        return self.cosine >= _NEAR_COSINE
 
     @property
     def why(self) -> str:
@@ -147,7 +147,7 @@ class Neighbour:
         """What to do about the memory, which may be nothing: both can be true, or a person decides."""
         if self.contradiction is None or self.memory.state != State.LIVE:
             return NextStep.NOTHING
-        return NEXT_STEPS[self.contradiction.kind]
+        return _NEXT_STEPS[self.contradiction.kind]
 
     @property
     def evidence(self) -> dict[str, str]:
@@ -190,9 +190,9 @@ def probe_neighbours(text: ComparedText, vector: Vector | None, *, groups: froze
 
 def search_neighbours(text: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
     """The neighbours among the rows of a Visibility, nearest first: possible duplicates, and contradictions."""
-    floor = CONFLICT_COSINE  # the lowest at which any rule looks at a memory
+    floor = _CONFLICT_COSINE  # the lowest at which any rule looks at a memory
     hits = [
-        hit for hit in search_index().nearest(vector, visibility, limit=PROBE_LIMIT) if hit.score >= floor
+        hit for hit in search_index().nearest(vector, visibility, limit=_PROBE_LIMIT) if hit.score >= floor
     ]
     found = read_memories(hit.key for hit in hits)
     return compare_all(text, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
@@ -210,9 +210,9 @@ def neighbours_since(
     pairs: dict[int, tuple[Memory, float]] = {}
     for piece in read_pieces([*rows], model):
         cosine = float(np.dot(as_vector(piece.embedding), vector))
-        if cosine >= CONFLICT_COSINE and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
+        if cosine >= _CONFLICT_COSINE and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
             pairs[piece.memory_id] = (rows[piece.memory_id], cosine)
-    nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:PROBE_LIMIT]
+    nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:_PROBE_LIMIT]
     return compare_all(text, nearest)
 
 
@@ -227,24 +227,24 @@ def compare_all(text: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tu
     """Compare a text with memories at their cosines; the neighbours among them, nearest first."""
     now = timezone.now()
     current = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
-    found = [compare_memory(text, memory, cosine) for memory, cosine in current]
+    found = [_compare_memory(text, memory, cosine) for memory, cosine in current]
     return tuple(sorted(filter(None, found), key=lambda neighbour: -neighbour.cosine))
 
 
-def compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighbour | None:
+def _compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighbour | None:
     """Compare a memory with a text; None if it is not worth showing to a person."""
     contradiction = None
-    if cosine >= CONFLICT_COSINE and can_conflict(text, memory):
+    if cosine >= _CONFLICT_COSINE and _can_conflict(text, memory):
         contradiction = find_contradiction(memory.content, text.content, cosine=cosine)
-    if contradiction is None and cosine < LINK_COSINE:
+    if contradiction is None and cosine < _LINK_COSINE:
         return None
-    comparison = compare(memory.content, text.content, cosine=cosine, same_cosine=SAME_COSINE)
+    comparison = compare(memory.content, text.content, cosine=cosine, same_cosine=_SAME_COSINE)
     neighbour = Neighbour(memory, cosine, comparison, contradiction)
-    is_relevant = neighbour.is_near or contradiction or may_be_duplicate(text, neighbour)
+    is_relevant = neighbour.is_near or contradiction or _may_be_duplicate(text, neighbour)
     return neighbour if is_relevant else None
 
 
-def can_conflict(text: ComparedText, memory: Memory) -> bool:
+def _can_conflict(text: ComparedText, memory: Memory) -> bool:
     """True if the two could contradict: the memory counts, neither is an event, and their times overlap."""
     if text.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in WITHDRAWN_TRUSTS:
         return False
@@ -257,14 +257,14 @@ def can_conflict(text: ComparedText, memory: Memory) -> bool:
     return not ends_before and not begins_after
 
 
-def may_be_duplicate(text: ComparedText, neighbour: Neighbour) -> bool:
+def _may_be_duplicate(text: ComparedText, neighbour: Neighbour) -> bool:
     """True if shared words make a duplicate likely at a cosine that alone does not."""
     memory = neighbour.memory
     if memory.state != State.LIVE or memory.trust in WITHDRAWN_TRUSTS or text.type == Type.EPISODIC:
         return False
     if neighbour.comparison.sameness is Sameness.DIFFERENT:
         return False
-    is_likely = neighbour.cosine >= LINK_COSINE
+    is_likely = neighbour.cosine >= _LINK_COSINE
     return is_likely and share_words(memory.content, text.content)
 
 
@@ -285,7 +285,7 @@ def current_neighbours(
 def nearest_keys(keys: NDArray[np.int64], cosines: NDArray[np.float32]) -> dict[int, float]:
     """The nearest memories above the floor, by key, with their best cosine."""
     best: dict[int, float] = {}
-    for at in np.flatnonzero(cosines >= CONFLICT_COSINE):
+    for at in np.flatnonzero(cosines >= _CONFLICT_COSINE):
         key, cosine = int(keys[at]), float(cosines[at])
         best[key] = max(best.get(key, cosine), cosine)
-    return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])
+    return dict(sorted(best.items(), key=lambda pair: -pair[1])[:_PROBE_LIMIT])

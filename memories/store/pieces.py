@@ -96,7 +96,7 @@ def passage_of(text: Memory | Draft) -> Passage:
 
 def embedded_text(text: str, valid_from: datetime | None) -> str:
     """The text that the model embeds for a piece: its date written out, then its text (recipe r1 of the model's id)."""
-    return f"{date_prefix(valid_from)}{text}"
+    return f"{_date_prefix(valid_from)}{text}"
 
 
 def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
@@ -133,23 +133,23 @@ def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:
     long text is embedded outside the database thread (memories.embedding.long_texts).
     """
     if encoder is None:
-        return owed_text(passage)
+        return _owed_text(passage)
     key = (embedded_text(passage.content, passage.happened_at), encoder.model_id)
     found = known_vectors(key)
     if found is None:
-        if exceeds_windows(passage.content, encoder):
-            return owed_text(passage, because=TOO_LONG)
-        [spans] = cut_all([passage], encoder)
+        if _exceeds_windows(passage.content, encoder):
+            return _owed_text(passage, because=TOO_LONG)
+        [spans] = _cut_all([passage], encoder)
         if len(spans) > MAX_WINDOWS:
-            return owed_text(passage, because=TOO_LONG)
+            return _owed_text(passage, because=TOO_LONG)
         texts = texts_of(passage, spans)
         found = LongVectors(spans, embed_long_text(LongText(key, encoder, spans, texts)))
     if found.vectors is None:
-        return owed_text(passage, because=TOO_MANY)
+        return _owed_text(passage, because=TOO_MANY)
     return EmbeddedText(tuple(found.spans), found.vectors, encoder.model_id)
 
 
-def exceeds_windows(text: str, encoder: Encoder) -> bool:
+def _exceeds_windows(text: str, encoder: Encoder) -> bool:
     """True if the text cannot fit MAX_WINDOWS windows; splitting it to find out would take many times as long."""
     limit = MAX_WINDOWS * encoder.max_tokens
     if len(text) <= limit:
@@ -158,7 +158,7 @@ def exceeds_windows(text: str, encoder: Encoder) -> bool:
     return sum(map(text.count, punctuation)) > limit or encoder.count_tokens(text) > limit
 
 
-def owed_text(passage: Passage, *, because: str = "") -> EmbeddedText:
+def _owed_text(passage: Passage, *, because: str = "") -> EmbeddedText:
     """A text whose vectors are computed later: one piece without a vector."""
     empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
     return EmbeddedText((Window(0, len(passage.content), 0),), empty, "", because)
@@ -172,8 +172,8 @@ def texts_of(passage: Passage, spans: Sequence[Window]) -> list[str]:
 def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
     """Split and embed texts, in order. Without an encoder, each is one piece without a vector."""
     if encoder is None:
-        return [owed_text(passage) for passage in passages]
-    cuts = cut_all(passages, encoder)
+        return [_owed_text(passage) for passage in passages]
+    cuts = _cut_all(passages, encoder)
     texts = [text for passage, spans in zip(passages, cuts, strict=True) for text in texts_of(passage, spans)]
     vectors = encoder.encode(texts)
     result, at = [], 0
@@ -218,10 +218,10 @@ def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
     if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
         PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
         return
-    PIECES.add_columns(piece_columns(rows))
+    PIECES.add_columns(_piece_columns(rows))
 
 
-def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
+def _piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
     """The pieces of stored memories as columns, with the values of piece_rows()."""
     names = ("memory_id", "ordinal", "start", "end", "tokens", "embedding", "model")
     pieces = [
@@ -284,14 +284,14 @@ def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
     return np.frombuffer(blob or b"", dtype="<f4")
 
 
-def cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Window]]:
+def _cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Window]]:
     """The spans of each text that fit the encoder's window, leaving space for the date before each."""
-    prefixes = [date_prefix(passage.happened_at) for passage in passages]
+    prefixes = [_date_prefix(passage.happened_at) for passage in passages]
     tokens = {prefix: encoder.count_tokens(prefix) if prefix else 0 for prefix in set(prefixes)}
     texts = [passage.content for passage in passages]
     return encoder.split_many(texts, reserves=[tokens[prefix] for prefix in prefixes])
 
 
-def date_prefix(moment: datetime | None) -> str:
+def _date_prefix(moment: datetime | None) -> str:
     """The date as the model reads it before an event's text; empty without one."""
     return f"[{moment.day} {moment:%B %Y}] " if moment else ""

@@ -20,7 +20,7 @@ from memories.store.threads import NEIGHBOUR_WORDS
 from storage.bulk import AT_ONCE, batches
 
 CHUNK_BYTES = 1024**2  # of a file, searched at once
-MAX_ENCODED: Final = 3  # levels of JSON in JSON that are searched for in files: each adds byte strings
+_MAX_ENCODED: Final = 3  # levels of JSON in JSON that are searched for in files: each adds byte strings
 MAX_NAMED: Final = 5  # rows named in a line
 LEFT, BLANKED, DELETED = "left", "blanked", "deleted"  # what a purge does with the rows that quote a text
 
@@ -167,7 +167,7 @@ class ClearedCopies:
     scan: str = ""
 
 
-class OutsideCopies(Protocol):
+class _OutsideCopies(Protocol):
     """A place that no transaction reaches, such as backups."""
 
     name: ClassVar[str]
@@ -196,7 +196,7 @@ def all_places() -> dict[str, TextPlace]:
 
 
 @cache
-def outside_copies() -> dict[str, OutsideCopies]:
+def outside_copies() -> dict[str, _OutsideCopies]:
     """The copies outside the database, by name."""
     return {copies.name: copies() for copies in additions("outside copies")}
 
@@ -252,7 +252,7 @@ def clear_outside_copies(doomed: PurgedTexts, notes: dict[str, str]) -> ClearedC
 def encodings_of(text: str) -> set[str]:
     """The text as rows and files may contain it: plain, and as JSON in JSON, with non-ASCII letters escaped or not."""
     forms = {text}
-    for _ in range(MAX_ENCODED):
+    for _ in range(_MAX_ENCODED):
         forms |= {
             json.dumps(form, ensure_ascii=is_ascii)[1:-1] for form in forms for is_ascii in (True, False)
         }

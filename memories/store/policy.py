@@ -104,32 +104,34 @@ _OVER: Final = frozenset({Change.SUPERSEDE, Change.EDIT, Change.RESTORE_VERSION}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class _Verdict:
     """The treatment of one change, and the reason in words; empty if it happens now."""
 
     treatment: Treatment
     why: str = ""
 
 
-def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: float | None = None) -> Verdict:
+def judge_change(
+    actor: Actor, change: Change, memory: Memory, *, confidence: float | None = None
+) -> _Verdict:
     """What the table says about a change of a memory that exists.
 
     `confidence` is the new text's, where there is one; else the memory's own counts.
     """
-    kind = actor_kind(actor, memory.group_id)
+    kind = _actor_kind(actor, memory.group_id)
     rule = RULES[change][kind]
     if memory.trust == Trust.QUARANTINED and change in _OVER and kind is not ActorKind.CURATOR:
-        return Verdict(QUEUED, "it is in quarantine, so a curator decides about what replaces it")
+        return _Verdict(QUEUED, "it is in quarantine, so a curator decides about what replaces it")
     if rule.protected is not None and (by_whom := protection(memory)):
-        return Verdict(rule.protected, f"{by_whom}, so a curator decides about changes by agents")
+        return _Verdict(rule.protected, f"{by_whom}, so a curator decides about changes by agents")
     if rule.plain is not NOW:
-        return Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
+        return _Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
     why = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
     # Of memories that recall returns: a candidate that is not approved may be withdrawn.
     if not why or rule.held is NOW or memory.trust not in VISIBLE_TRUSTS:
-        return Verdict(NOW)
+        return _Verdict(NOW)
     # A curator's edit of a disputed memory decides about it.
-    return Verdict(NOW) if kind is ActorKind.CURATOR and doubts_of(memory) else Verdict(rule.held, why)
+    return _Verdict(NOW) if kind is ActorKind.CURATOR and doubts_of(memory) else _Verdict(rule.held, why)
 
 
 def held_back(actor: Actor, change: Change, memory: Memory, *, confidence: float | None = None) -> str:
@@ -147,7 +149,7 @@ def held_back(actor: Actor, change: Change, memory: Memory, *, confidence: float
     return verdict.why if verdict.treatment is QUEUED else ""
 
 
-def actor_kind(actor: Actor, group: int) -> ActorKind:
+def _actor_kind(actor: Actor, group: int) -> ActorKind:
     """The table's column for an actor in a group (by key)."""
     if not actor.is_person:
         return ActorKind.AGENT
@@ -159,24 +161,24 @@ def protection(memory: Memory) -> str:
 
     What a plan is to replace protects the plan as well: the memory that counts until then leads to it.
     """
-    if by_whom := own_protection(memory):
+    if by_whom := _own_protection(memory):
         return by_whom
     replaced = read_plan(memory, timezone.now()).replaces if memory.valid_from is not None else ()
     return next(
-        (f"{by} ({row.id}, which it is to replace)" for row in replaced if (by := own_protection(row))), ""
+        (f"{by} ({row.id}, which it is to replace)" for row in replaced if (by := _own_protection(row))), ""
     )
 
 
-def own_protection(memory: Memory) -> str:
+def _own_protection(memory: Memory) -> str:
     """Who stands behind this row itself; empty if no person does."""
-    if memory.pinned and was_pinned_by_person(memory):
+    if memory.pinned and _was_pinned_by_person(memory):
         return "a person pinned it"
     if memory.trust == Trust.VERIFIED:
         return "a person verified it"
     return ""
 
 
-def was_pinned_by_person(memory: Memory) -> bool:
+def _was_pinned_by_person(memory: Memory) -> bool:
     """True if a person pinned a memory, or if the log does not tell."""
     ids = [version.id for version in versions_of(memory)]
     pins = AuditEntry.objects.filter(

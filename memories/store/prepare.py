@@ -74,7 +74,7 @@ class PreparedDraft:
 def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     """Check, embed and probe a draft for store_prepared(); writes nothing. Raises as store() does."""
     draft = check_draft(draft)
-    superseded = find_superseded(actor, draft)
+    superseded = _find_superseded(actor, draft)
     if superseded is not None and draft.group is None:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
@@ -93,7 +93,7 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
         draft = followed
     group = find_group_to_write(actor, draft.group)
     draft = guard_draft(draft, group, actor.door)
-    prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
+    prepared = _embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
     return replace(prepared, superseded=superseded)
 
 
@@ -122,10 +122,10 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
     """Embed a checked draft and search for its neighbours; writes nothing."""
     group = Group.objects.filter(slug=wanted_slug(actor, draft.group)).first()
     groups = {group.key} if group is not None and actor.may_enter(group.key) else ()
-    return embed_and_probe(draft, frozenset(groups), encoder)
+    return _embed_and_probe(draft, frozenset(groups), encoder)
 
 
-def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
+def _embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     """Embed a draft and search these groups; no search while the index holds another model's vectors."""
     embedded = embed_passage(passage_of(draft), encoder=encoder)
     prepare_marks((group, draft.content) for group in groups)
@@ -134,7 +134,7 @@ def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | Non
     return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))
 
 
-def find_superseded(actor: Actor, draft: Draft) -> Memory | None:
+def _find_superseded(actor: Actor, draft: Draft) -> Memory | None:
     """The head of the chain that the draft supersedes; it must be live, in a group that the actor may write to."""
     if not draft.supersedes:
         return None

@@ -28,7 +28,7 @@ from storage.ids import new_id
 
 # Where an entity's name ends and its description begins: "Anna: leads the team", "Anna is …", "Anna, who …".
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
-MAX_ALIAS_CHARS = 80
+_MAX_ALIAS_CHARS = 80
 _NAMES = tuple(field.name for field in STORED if field.name != "tags")  # a column has a list, a draft a tuple
 _VALUES = attrgetter(*_NAMES)
 
@@ -88,7 +88,7 @@ def add_names(memories: Iterable[Memory]) -> None:
         [
             EntityAlias(memory_id=memory.root_key, fold=fold(name), group_id=memory.group_id, name=name)
             for memory, name in named
-            if 0 < len(name) <= MAX_ALIAS_CHARS
+            if 0 < len(name) <= _MAX_ALIAS_CHARS
         ],
         ignore_conflicts=True,
     )
@@ -96,7 +96,7 @@ def add_names(memories: Iterable[Memory]) -> None:
 
 def add_alias(memory: Memory, name: str) -> None:
     """Record another name of an entity; a name that is empty or too long is ignored."""
-    if 0 < len(name.strip()) <= MAX_ALIAS_CHARS:
+    if 0 < len(name.strip()) <= _MAX_ALIAS_CHARS:
         EntityAlias.objects.get_or_create(
             memory_id=memory.root_key,
             fold=fold(name),
@@ -106,7 +106,7 @@ def add_alias(memory: Memory, name: str) -> None:
 
 def record_findings(written: Iterable[tuple[Memory, tuple[TextFinding, ...]]]) -> None:
     """Record the findings of new rows; most texts have none. A kind that is recorded already gets the new count."""
-    rows = [row for memory, found in written if found for row in finding_rows(memory, found)]
+    rows = [row for memory, found in written if found for row in _finding_rows(memory, found)]
     if rows:
         MemoryFinding.objects.bulk_create(
             rows,
@@ -116,7 +116,7 @@ def record_findings(written: Iterable[tuple[Memory, tuple[TextFinding, ...]]]) -
         )
 
 
-def finding_rows(memory: Memory, found: Iterable[TextFinding]) -> list[MemoryFinding]:
+def _finding_rows(memory: Memory, found: Iterable[TextFinding]) -> list[MemoryFinding]:
     """Unsaved rows, one for each kind, with the strictest treatment."""
     kinds: dict[str, MemoryFinding] = {}
     for each in found:

@@ -26,8 +26,8 @@ from memories.store.for_review import settle_doubts
 from memories.store.policy import log_of, protection
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
-END_FIELDS: Final = ("valid_to", "valid_to_known_at")
-CALLED_OFF: Final = "called_off"  # in the log: ids of what counts on since the plan was withdrawn
+_END_FIELDS: Final = ("valid_to", "valid_to_known_at")
+_CALLED_OFF: Final = "called_off"  # in the log: ids of what counts on since the plan was withdrawn
 
 
 def replace_memory(
@@ -151,7 +151,7 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
             change_row(actor, Operation.SUPERSEDE, row, {"valid_to": now}, plan=str(plan.id))
     for row in revived:
         # Only what is live decays, so it does not pay for the time until now.
-        values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | former_end(row)
+        values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | _former_end(row)
         change_row(actor, Operation.SUPERSEDE, row, values, plan=str(plan.id))
         if not has_begun(row, now) and row.valid_from is not None:  # a plan itself: its day counts again
             move_ends(actor, row, row.valid_from, now, end=plan.valid_from)
@@ -181,7 +181,7 @@ def rows_called_off(plan: Memory) -> tuple[Memory, ...]:
     if not is_withdrawn_now(plan):
         return ()
     for entry in log_of(plan, Operation.RETRACT, Operation.FORGET, Operation.TRUST, Operation.RUN):
-        ids = entry.payload.get(CALLED_OFF)
+        ids = entry.payload.get(_CALLED_OFF)
         if ids is not None:
             rows = Memory.objects.select_related("group", "thread").filter(id__in=[UUID(id_) for id_ in ids])
             return tuple(rows.filter(state=State.LIVE, group=plan.group_id).order_by("key"))
@@ -205,7 +205,7 @@ def follow_withdrawal(actor: Actor, memory: Memory) -> tuple[tuple[str, ...], di
     """Call a plan off that has just been withdrawn: the consequences, and what the log keeps of it."""
     revived = call_off_plan(actor, memory) if is_withdrawn_now(memory) else ()
     lines = tuple(f"{row.id} stays valid: what was to replace it is withdrawn" for row in revived)
-    return lines, {CALLED_OFF: [str(row.id) for row in revived]} if revived else {}
+    return lines, {_CALLED_OFF: [str(row.id) for row in revived]} if revived else {}
 
 
 def is_withdrawn_now(memory: Memory) -> bool:
@@ -213,12 +213,12 @@ def is_withdrawn_now(memory: Memory) -> bool:
     return is_withdrawn(memory.state, memory.trust) and memory.superseded_by_id is None
 
 
-def former_end(row: Memory) -> dict[str, Any]:
+def _former_end(row: Memory) -> dict[str, Any]:
     """The end of a memory's valid time before a plan was to replace it; none if the log does not tell."""
     for entry in log_of(row, Operation.SUPERSEDE):
         payload = entry.payload
         if "by" not in payload:
             continue
         changed = payload_changes(payload)
-        return values_from_json({name: changed[name][0] for name in END_FIELDS if name in changed})
-    return dict.fromkeys(END_FIELDS)
+        return values_from_json({name: changed[name][0] for name in _END_FIELDS if name in changed})
+    return dict.fromkeys(_END_FIELDS)

@@ -53,10 +53,10 @@ def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
     for memory, name in named:
         thread = threads[memory.group.key, name]
         memory.thread = thread
-        memory.position = last[thread.key] = next_position(last.get(thread.key), name)
+        memory.position = last[thread.key] = _next_position(last.get(thread.key), name)
 
 
-def next_position(last: int | None, thread: str) -> int:
+def _next_position(last: int | None, thread: str) -> int:
     """The position after the last one. Raises Conflict if the thread has none left, as threads of older versions may."""
     if last == MAX_POSITION:
         raise Conflict(
@@ -67,7 +67,7 @@ def next_position(last: int | None, thread: str) -> int:
     return 0 if last is None else last + 1
 
 
-def keeps_place(old: Memory, draft: Draft, group: Group) -> bool:
+def _keeps_place(old: Memory, draft: Draft, group: Group) -> bool:
     """True if a draft keeps the place of the memory it replaces: it names no other thread or position."""
     if old.thread is None or old.group_id != group.key or draft.thread not in ("", old.thread.name):
         return False
@@ -79,15 +79,15 @@ def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory |
 
     What waits for a curator stands at the end of the thread; approving it moves it to the place.
     """
-    if replaces is None or not keeps_place(replaces, draft, group):
-        take_draft_place(memory, draft, group)
+    if replaces is None or not _keeps_place(replaces, draft, group):
+        _take_draft_place(memory, draft, group)
     elif memory.trust not in VISIBLE_TRUSTS:
-        take_draft_place(memory, replace(draft, position=None), group)
+        _take_draft_place(memory, replace(draft, position=None), group)
     else:
         memory.thread, memory.position = replaces.thread, replaces.position
 
 
-def take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
+def _take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
     """Put the memory into the draft's thread: at the position named, else at the end."""
     if not draft.thread:
         return
@@ -95,7 +95,7 @@ def take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
     memory.thread, memory.position = thread, draft.position
     if draft.position is None:
         last = Memory.objects.filter(thread=thread).aggregate(last=Max("position"))["last"]
-        memory.position = next_position(last, draft.thread)
+        memory.position = _next_position(last, draft.thread)
     elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
         raise Conflict(
             f"The thread '{draft.thread}' has another memory at position {draft.position}.",
@@ -113,7 +113,7 @@ def set_contexts(rows: Sequence[Memory]) -> list[Memory]:
             lines[memory.thread_id, memory.scope].append(memory)
     if not lines:
         return []
-    ends = read_line_ends({thread for thread, _ in lines})
+    ends = _read_line_ends({thread for thread, _ in lines})
     changed = []
     for line, added in lines.items():
         end = ends.get(line, [])
@@ -138,7 +138,7 @@ def find_or_create_threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[i
     return found
 
 
-def read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
+def _read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
     """The last two memories of each line that count as neighbours, in order."""
     place = Window(RowNumber(), partition_by=[F("thread"), F("scope")], order_by=F("position").desc())
     rows = (
@@ -222,10 +222,10 @@ def context_of(memory: Memory, neighbours: Iterable[Memory]) -> str:
 
 def thread_neighbours(memory: Memory) -> list[Memory]:
     """The live memories just before and after in the thread, in the same group and scope."""
-    return [*filter(None, (read_next(_BEFORE, memory), read_next(_AFTER, memory)))]
+    return [*filter(None, (_read_next(_BEFORE, memory), _read_next(_AFTER, memory)))]
 
 
-def read_next(side: CompiledQuery[Memory], memory: Memory) -> Memory | None:
+def _read_next(side: CompiledQuery[Memory], memory: Memory) -> Memory | None:
     """The neighbour on one side; None at the end of the thread or outside of one."""
     if memory.thread_id is None or memory.position is None:
         return None
@@ -236,18 +236,18 @@ def refresh_contexts_beside(memory: Memory, beside: Iterable[Memory]) -> None:
     """Write the context columns of the neighbours (`beside`) of a live memory that was just inserted."""
     for neighbour in beside:
         if (neighbour.position or 0) < (memory.position or 0):
-            around = [read_next(_BEFORE, neighbour), memory]
+            around = [_read_next(_BEFORE, neighbour), memory]
         else:
-            around = [memory, read_next(_AFTER, neighbour)]
-        write_context(neighbour, context_of(neighbour, filter(None, around)))
+            around = [memory, _read_next(_AFTER, neighbour)]
+        _write_context(neighbour, context_of(neighbour, filter(None, around)))
 
 
 def refresh_context(memory: Memory) -> bool:
     """Write the context column if it is out of date; True if it was written."""
-    return write_context(memory, context_of(memory, thread_neighbours(memory)))
+    return _write_context(memory, context_of(memory, thread_neighbours(memory)))
 
 
-def write_context(memory: Memory, fresh: str) -> bool:
+def _write_context(memory: Memory, fresh: str) -> bool:
     """Write the context column if it changed; True if it was written."""
     if fresh == memory.context:
         return False

@@ -69,14 +69,14 @@ def write_drafts(actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]) ->
     executor.
     """
     now = timezone.now()
-    executor, room = Executor(actor, now=now), GroupRoom()
+    executor, room = _Executor(actor, now=now), GroupRoom()
     decisions = list[Decision | LociError]()
     hold_groups(group.key for group, _ in drafts)
     with one_index_state(read_index_state({group.key for group, _ in drafts})):
-        contexts, existing = look_up_stored(drafts)
+        contexts, existing = _look_up_stored(drafts)
         for context in contexts:
             try:
-                decision = decide_draft(actor, add_existing(context, existing), now=now)
+                decision = decide_draft(actor, _add_existing(context, existing), now=now)
                 room.take(context.group, *live_texts(decision.writes))
             except LociError as error:
                 decisions.append(error)
@@ -100,7 +100,7 @@ def log_refusal(actor: Actor, slug: str) -> None:
         )
 
 
-def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[WriteContext], Existing]:
+def _look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[WriteContext], Existing]:
     """The drafts' contexts (scope, withdrawn texts, neighbours) and what is stored of their texts.
 
     The number of queries does not grow with the drafts.
@@ -110,12 +110,12 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
     for group, prepared in drafts:
         draft = prepared.draft
         source = sources.get((group.key, draft.source, draft.source_ref)) if draft.source_ref else None
-        replaces = prepared.superseded or current_of(source)
+        replaces = prepared.superseded or _current_of(source)
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
     labels = find_withdrawn_labels([(group, p.draft) for group, p in scoped])
-    neighbours = with_withdrawn(find_current_neighbours(scoped), withdrawn)
+    neighbours = _with_withdrawn(_find_current_neighbours(scoped), withdrawn)
     probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
         WriteContext(
@@ -140,7 +140,7 @@ def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
     return draft.in_scope(default_scope(draft.type, group, rule=rule, replaced=replaced))
 
 
-def find_current_neighbours(
+def _find_current_neighbours(
     drafts: Sequence[tuple[Group, PreparedDraft]],
 ) -> list[tuple[Neighbour, ...]]:
     """Each draft's neighbours as they are now: all of them if it was probed, else the withdrawn ones."""
@@ -162,7 +162,7 @@ def find_current_neighbours(
     return found
 
 
-def with_withdrawn(
+def _with_withdrawn(
     found: Sequence[tuple[Neighbour, ...]], withdrawn: Sequence[Withdrawn | None]
 ) -> list[tuple[Neighbour, ...]]:
     """The drafts' neighbours, and among them the withdrawn memory of a text in other dress, so that it is linked."""
@@ -181,11 +181,11 @@ def with_withdrawn(
     return added
 
 
-def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
+def _add_existing(context: WriteContext, existing: Existing) -> WriteContext:
     """The context with what is stored of its text now, after the drafts before it."""
     group, draft = context.group.key, context.draft
     source = existing.source(group, draft)
-    replaces = existing.current(context.prepared.superseded or current_of(source))
+    replaces = existing.current(context.prepared.superseded or _current_of(source))
     exact = existing.exact(group, draft)
     if exact is not None and exact.state != State.LIVE and replaces is not None:
         exact = None  # it counts until a plan begins; what replaces the plan is a new version
@@ -195,16 +195,16 @@ def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
         replaces=replaces,
         exact=exact,
         former=existing.former(group, draft),
-        neighbours=with_dressed(context, existing.dressed(group, draft) if exact is None else None),
+        neighbours=_with_dressed(context, existing.dressed(group, draft) if exact is None else None),
     )
 
 
-def current_of(source: StoredSource | None) -> Memory | None:
+def _current_of(source: StoredSource | None) -> Memory | None:
     """The memory that the source's next text replaces; None if it starts a chain."""
     return source.current if source is not None and not source.is_merged else None
 
 
-def with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbour, ...]:
+def _with_dressed(context: WriteContext, memory: Memory | None) -> tuple[Neighbour, ...]:
     """The context's neighbours, first of all the one with its text in other dress, which the vectors may have missed."""
     if memory is None:
         return context.neighbours
@@ -220,7 +220,7 @@ def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
     return [row.content for row in gained], [row.content for row in lost]
 
 
-class Executor:
+class _Executor:
     """Carries out writes in order, inside the caller's transaction; call flush() at the end.
 
     `reinforcements` has the effect of each reinforcement in words, by memory id.
@@ -257,8 +257,8 @@ class Executor:
     def _carry_out(self, write: Write) -> None:
         match write:
             case Insert():
-                insert_placed(write)
-                self._events.append(stored_events([write])[0])
+                _insert_placed(write)
+                self._events.append(_stored_events([write])[0])
             case KeepWording():
                 self._wordings.append(write)
             case RowWrite():
@@ -289,7 +289,7 @@ class Executor:
         insert_rows(self._inserts)
         if changed:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
-        self._events += stored_events(self._inserts)
+        self._events += _stored_events(self._inserts)
 
     def _insert_wordings(self) -> None:
         if not self._wordings:
@@ -311,7 +311,7 @@ class Executor:
         ]
 
 
-def stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
+def _stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
     """Log events of new memories, with the reason of those that wait."""
     rows = [write.row for write in inserts]
     return [
@@ -341,7 +341,7 @@ def insert_rows(writes: Sequence[Insert | KeepWording]) -> None:
     record_findings((write.row, write.prepared.draft.findings) for write in writes)
 
 
-def insert_placed(write: Insert) -> None:
+def _insert_placed(write: Insert) -> None:
     """Insert one memory with a predecessor or a position of its own, and update its neighbours' contexts."""
     row = write.row
     if write.after is not None:
@@ -368,5 +368,5 @@ def insert_version(
     Runs inside the caller's transaction; the caller logs it.
     """
     row = new_row(actor, prepared.draft, group, trust=trust, now=now)
-    insert_placed(Insert(row, prepared, group, after=after))
+    _insert_placed(Insert(row, prepared, group, after=after))
     return row

@@ -34,7 +34,7 @@ STATE_LABELS = {
     "import": "info",
     "undo": "info",
 }
-HEADINGS = {
+_HEADINGS = {
     UploadState.CHECK: gettext_lazy("Checking the file"),
     UploadState.CHECKED: gettext_lazy("What would be imported"),
     UploadState.IMPORT: gettext_lazy("Importing"),
@@ -110,7 +110,7 @@ class UploadAdmin(FileAdmin):
         return {
             "title": gettext("Import of {name}").format(name=upload.name),
             "upload": upload,
-            "heading": HEADINGS[UploadState(upload.state)],
+            "heading": _HEADINGS[UploadState(upload.state)],
             "is_busy": upload.state in TO_DO,
             "is_trial": upload.state == UploadState.CHECKED,
             "is_over": upload.finished_at is not None,

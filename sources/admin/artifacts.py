@@ -24,12 +24,12 @@ from sources.artifacts.render import visible_text
 from sources.artifacts.upkeep import hold_chunk, in_readable_groups, release_chunk, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
-SHOWN_CHUNKS = 500
+_SHOWN_CHUNKS = 500
 STATE_LABELS = {"live": "success", "retired": "warning"}
-CHUNK_DECISIONS: dict[str, Callable[[Actor, str], Chunk]] = {"release": release_chunk, "hold": hold_chunk}
+_CHUNK_DECISIONS: dict[str, Callable[[Actor, str], Chunk]] = {"release": release_chunk, "hold": hold_chunk}
 
 
-class ArtifactForm(forms.Form):
+class _ArtifactForm(forms.Form):
     """A file, or a zip of a folder, and where it belongs."""
 
     file = forms.FileField(
@@ -60,7 +60,7 @@ class ArtifactForm(forms.Form):
         )
 
 
-class HeldChunksFilter(admin.SimpleListFilter):
+class _HeldChunksFilter(admin.SimpleListFilter):
     """Files of which the guard holds chunks back."""
 
     title = gettext_lazy("held back by the guard")
@@ -83,7 +83,7 @@ class ArtifactAdmin(FileAdmin):
 
     list_name = gettext_lazy("Files")
     add_label = add_title = gettext_lazy("Send a file")
-    file_form = ArtifactForm
+    file_form = _ArtifactForm
     add_note = gettext_lazy(
         "The file becomes evidence, not memories: recall finds it only when asked for files. Secrets are masked."
     )
@@ -92,7 +92,7 @@ class ArtifactAdmin(FileAdmin):
     list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
     list_display_links = ("path",)
     list_select_related = ("group",)
-    list_filter = (GroupFilter, "state", "kind", HeldChunksFilter)
+    list_filter = (GroupFilter, "state", "kind", _HeldChunksFilter)
     search_fields = ("path",)
     ordering = ("-key",)
     empty_hint = gettext_lazy(
@@ -108,7 +108,7 @@ class ArtifactAdmin(FileAdmin):
         shown: QuerySet[Any] = rows.filter(in_readable_groups(actor)).annotate(proof_count=Subquery(counts))
         return shown
 
-    def receive(self, request: HttpRequest, form: ArtifactForm) -> str:
+    def receive(self, request: HttpRequest, form: _ArtifactForm) -> str:
         """Store the file and report what was stored."""
         messages.success(request, form.ingest(actor_of(request)).as_text())
         return self.url("changelist")
@@ -119,7 +119,7 @@ class ArtifactAdmin(FileAdmin):
         """A file with its chunks; on POST, delete it, or release or hold one of its chunks."""
         actor, row = actor_of(request), self.get_or_404(request, object_id)
         if request.method == "POST":
-            if decide := CHUNK_DECISIONS.get(request.POST.get("do", "")):
+            if decide := _CHUNK_DECISIONS.get(request.POST.get("do", "")):
                 return self.decide(request, row, decide)
             if request.POST.get("do") != "remove":
                 raise Http404
@@ -165,7 +165,7 @@ class ArtifactAdmin(FileAdmin):
 def _chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
     """The chunks of a file's page: the live ones in order, then those that are held or retired."""
     rows = row.chunks.defer("embedding", "forms").select_related("group").prefetch_related("proofs__memory")
-    chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: SHOWN_CHUNKS + 1])
+    chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: _SHOWN_CHUNKS + 1])
     shown = [
         {
             "id": chunk.id,
@@ -186,12 +186,12 @@ def _chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
                 for proof in chunk.proofs.all()
             ],
         }
-        for chunk in chunks[:SHOWN_CHUNKS]
+        for chunk in chunks[:_SHOWN_CHUNKS]
     ]
     findings = join_list(f"{kind} {count}" for kind, count in row.findings.items())
     return {
         "chunks": shown,
-        "more": len(chunks) > SHOWN_CHUNKS,
+        "more": len(chunks) > _SHOWN_CHUNKS,
         "findings": findings,
         "curates": actor.may(CURATE, row.group_id),
     }

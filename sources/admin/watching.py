@@ -24,7 +24,7 @@ from sources.watching.folders import (
     resume_folder,
 )
 
-MAX_PROBLEMS: Final = 20  # shown of a folder
+_MAX_PROBLEMS: Final = 20  # shown of a folder
 # For each button: the function, icon, label and message.
 ACTIONS: Final[dict[str, tuple[Callable[[Actor, WatchedFolder], None], str, str, str]]] = {
     "pause": (pause_folder, "pause", gettext_noop("Pause"), gettext_noop("The folder '{}' is left alone until it is resumed.")),
@@ -37,7 +37,7 @@ ACTIONS: Final[dict[str, tuple[Callable[[Actor, WatchedFolder], None], str, str,
         remove_folder, "close", gettext_noop("Remove"), gettext_noop("The folder '{}' is not watched any more; its memories and files stay."),
     ),
 }  # fmt: skip
-OFFERED: Final = {
+_OFFERED: Final = {
     WatchState.ACTIVE: ("pause", "remove"),
     WatchState.PAUSED: ("resume", "remove"),
     WatchState.MISSING: ("resume", "pause", "remove"),
@@ -97,13 +97,13 @@ class WatchedFolderAdmin(LociAdmin):
             "folder": folder,
             "files": WatchedFile.objects.filter(folder=folder, gone_since=None).count(),
             "sections": WatchedSection.objects.filter(file__folder=folder, gone_since=None).count(),
-            "problems": problems[:MAX_PROBLEMS],
+            "problems": problems[:_MAX_PROBLEMS],
             "actions": [
                 {
                     "url": self.url("action", folder.id, name),
                     "icon": ACTIONS[name][1],
                     "label": gettext(ACTIONS[name][2]),
                 }
-                for name in OFFERED[WatchState(folder.state)]
+                for name in _OFFERED[WatchState(folder.state)]
             ],
         }

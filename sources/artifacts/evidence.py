@@ -34,7 +34,7 @@ EVIDENCE_ALONE: Final = EVIDENCE  # the mode of an answer without memories
 OUTSIDE: Final = "outside"
 MAX_CHUNKS: Final = 5  # of an answer, unless max_results says otherwise
 DEFAULT_TOKENS: Final = 1200
-SAME_SHARE: Final = 0.6  # of a chunk's lines that a better one shows already
+_SAME_SHARE: Final = 0.6  # of a chunk's lines that a better one shows already
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class WideAnswer:
+class _WideAnswer:
     """The answer of a recall with `kinds`: memories, and evidence if requested."""
 
     recalled: RecallResult
     evidence: Evidence | None = None
 
 
-def wide_json(answer: WideAnswer) -> Json:
+def wide_json(answer: _WideAnswer) -> Json:
     """The answer as JSON values: recall()'s, plus `evidence` if requested."""
     body = RecalledOut.json(answer.recalled)
     if answer.evidence is None:
@@ -98,7 +98,7 @@ def wide_json(answer: WideAnswer) -> Json:
     return body | {"evidence": [EvidenceOut.json(item) for item in answer.evidence.items]}
 
 
-def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()) -> WideAnswer:
+def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()) -> _WideAnswer:
     """recall(), and next to it the chunks of files if `kinds` asks for evidence; without that it is recall() alone.
 
     Raises as recall() does, and InvalidInput for an unknown kind, or ids with evidence.
@@ -110,7 +110,7 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
             )
     wanted = frozenset(kinds) or frozenset({MEMORIES})
     if EVIDENCE not in wanted:
-        return WideAnswer(recall(actor, request))
+        return _WideAnswer(recall(actor, request))
     if request.ids:
         raise InvalidInput(
             "Evidence has no ids here: ask a question.", hint="Leave out kinds.", field="kinds"
@@ -123,7 +123,7 @@ def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()
     evidence, slug = _find_evidence(actor, request)
     if MEMORIES not in wanted:
         recalled = replace(recalled, group=slug, abstained=not evidence.items, degraded=evidence.degraded)
-    return WideAnswer(recalled, evidence)
+    return _WideAnswer(recalled, evidence)
 
 
 def _find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]:
@@ -163,7 +163,7 @@ def _evidence_in(
     return Evidence(tuple(items), left_out, used, degraded)
 
 
-def evidence_text(group: Group, query: str, token_budget: int) -> str:
+def _evidence_text(group: Group, query: str, token_budget: int) -> str:
     """The section of a context pack with chunks of files; empty without any."""
     if not query.strip() or not group.artifacts.exists():
         return ""
@@ -171,7 +171,7 @@ def evidence_text(group: Group, query: str, token_budget: int) -> str:
     return "\n".join(item.between_marks() for item in found.items)
 
 
-FILES_PART: Final = OutsidePart("files", "From files", evidence_text)
+FILES_PART: Final = OutsidePart("files", "From files", _evidence_text)
 
 
 def _read_items(hits: Sequence[ChunkHit]) -> list[tuple[Chunk, EvidenceItem]]:
@@ -231,4 +231,4 @@ def _is_same(chunk: Chunk, other: Chunk) -> bool:
     if chunk.artifact_id != other.artifact_id:
         return False
     common = min(chunk.end_line, other.end_line) - max(chunk.start_line, other.start_line) + 1
-    return common > SAME_SHARE * (chunk.end_line - chunk.start_line + 1)
+    return common > _SAME_SHARE * (chunk.end_line - chunk.start_line + 1)

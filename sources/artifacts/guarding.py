@@ -10,7 +10,7 @@ from guard import Door, Family, GuardTreatment, Policy, has_instruction
 from sources.artifacts.chunking import FileChunk
 from sources.models import ChunkState
 
-SUSPECT_WEIGHT: Final = 0.3  # of a chunk's score if it has instructions to an AI that the policy only labels
+_SUSPECT_WEIGHT: Final = 0.3  # of a chunk's score if it has instructions to an AI that the policy only labels
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
                     text=part.value.strip() or "[hidden text]",
                     heading=heading,
                     state=ChunkState.HELD if is_held else ChunkState.LIVE,
-                    weight=SUSPECT_WEIGHT if has_instruction(counts) else 1.0,
+                    weight=_SUSPECT_WEIGHT if has_instruction(counts) else 1.0,
                     findings=dict(sorted(counts.items())),
                 )
             )

@@ -38,7 +38,7 @@ from sources.artifacts.reading.files import (
 from sources.artifacts.writing import ReadFile, retire_artifacts, write_file_chunks
 from sources.models import Artifact, ArtifactState, FileKind
 
-BATCH_FILES: Final = 32  # per transaction: the longest that other writers wait
+_BATCH_FILES: Final = 32  # per transaction: the longest that other writers wait
 # More than this many files gone at once, and this share of those known: the folder is probably not there as a whole.
 MANY_GONE, SHARE_GONE = 20, 0.5
 MAX_CHUNKS: Final = 20_000  # of one file
@@ -110,11 +110,11 @@ def ingest_path(
     inside = f"{below}/" if below else ""
     rows = Artifact.objects.filter(group=target, source=name).order_by("key").iterator(2000)
     known = {row.path: row for row in rows if row.path == below or row.path.startswith(inside)}
-    run = Ingest(actor, target, name, report, known, again)
+    run = _Ingest(actor, target, name, report, known, again)
     seen = set[str]()
     found = walk_files(root, place, rules, report.skipped)
     files = (replace(each, path=mask_words(each.path, group=target)) for each in found)
-    while batch := list(islice(files, BATCH_FILES)):
+    while batch := list(islice(files, _BATCH_FILES)):
         seen |= {each.path for each in batch}
         run.take([run.read(each) for each in batch])
         on_progress(len(batch))
@@ -126,7 +126,7 @@ def ingest_path(
 
 
 @dataclass
-class Ingest:
+class _Ingest:
     """One ingest into a group: the files known from earlier runs, and the outcome per file."""
 
     actor: Actor
@@ -241,7 +241,7 @@ def ingest_content(
     report = IngestReport(target.slug, name, dry_run=dry_run)
     checked = [(mask_words(path, group=target), kind_of(path), data) for path, data in sent]
     rows = Artifact.objects.filter(group=target, source=name, path__in=[path for path, _, _ in checked])
-    run = Ingest(actor, target, name, report, {row.path: row for row in rows})
+    run = _Ingest(actor, target, name, report, {row.path: row for row in rows})
     run.take([run.read_bytes(path, data, kind) for path, kind, data in checked])
     if len(checked) == 1 and report.skipped:
         raise InvalidInput(

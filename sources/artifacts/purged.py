@@ -22,7 +22,7 @@ from sources.artifacts.writing import count_chunks
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
 MAX_SENTENCES: Final = 8  # of a text, the longest ones: each is searched for in every chunk
-MIN_SENTENCE_CHARS: Final = 40  # shorter ones stand in other texts by chance
+_MIN_SENTENCE_CHARS: Final = 40  # shorter ones stand in other texts by chance
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
 _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
@@ -78,7 +78,7 @@ def _find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
     """
     parts = Quotes(part for text in texts for part in _parts_of(text))
     keys = {key for key, _ in parts.rows(Chunk.objects.all(), "content")}
-    long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=MIN_SENTENCE_CHARS)
+    long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=_MIN_SENTENCE_CHARS)
     for text in texts:
         keys |= set(
             long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).values_list("key", flat=True)
@@ -90,7 +90,7 @@ def _parts_of(text: str) -> Iterator[str]:
     """A text, its longest sentences, and the first and last long one."""
     yield text
     sentences = _SENTENCE_END.split(text)
-    long = [part for part in sentences if len(part) >= MIN_SENTENCE_CHARS]
+    long = [part for part in sentences if len(part) >= _MIN_SENTENCE_CHARS]
     yield from (*long[:1], *long[-1:], *sorted(long, key=len, reverse=True)[:MAX_SENTENCES])
 
 

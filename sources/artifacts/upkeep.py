@@ -24,13 +24,13 @@ from sources.artifacts.writing import count_chunks, retire_artifacts
 from sources.models import Artifact, ArtifactState, Chunk, ChunkState
 from storage.bulk import batches
 
-RETIRED_KEPT: Final = timedelta(days=30)  # then the texts of retired chunks are deleted
+_RETIRED_KEPT: Final = timedelta(days=30)  # then the texts of retired chunks are deleted
 BATCH_ROWS: Final = 500
 
 
 def delete_retired() -> int:
     """Delete chunks retired a month ago, and files without chunks; returns the number of chunks."""
-    before, count = timezone.now() - RETIRED_KEPT, 0
+    before, count = timezone.now() - _RETIRED_KEPT, 0
     old = Chunk.objects.filter(state=ChunkState.RETIRED, retired_at__lt=before)
     for keys in batches(old.values_list("key", flat=True)):
         Chunk.objects.filter(key__in=keys).delete()

@@ -15,8 +15,8 @@ from memories.language.cleaning import format_count
 from memories.store.pieces import claim_index, indexed_model
 from sources.models import Chunk, ChunkState
 
-BATCH_CHUNKS: Final = 64
-SECONDS_AT_ONCE: Final = 20.0  # of the worker: other jobs wait meanwhile
+_BATCH_CHUNKS: Final = 64
+_SECONDS_AT_ONCE: Final = 20.0  # of the worker: other jobs wait meanwhile
 MODEL_WAIT_S: Final = 60.0
 
 
@@ -33,7 +33,7 @@ def is_waiting() -> bool:
 
 def embed_waiting(actor: Actor) -> str | None:
     """Embed chunks for some seconds; None without work. The worker repeats it while chunks are left."""
-    done = embed_chunks(seconds=SECONDS_AT_ONCE)
+    done = embed_chunks(seconds=_SECONDS_AT_ONCE)
     return f"{format_count(done, 'chunk')} embedded" if done else None
 
 
@@ -49,7 +49,7 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
         return 0  # a re-embed is under way or needed: vectors of two models are never compared
     while not ENDING.is_set() and time.monotonic() - began < seconds:
         waiting = _owed_chunks(encoder.model_id).select_related("group", "artifact").defer("embedding")
-        batch = list(waiting.order_by("key")[:BATCH_CHUNKS])
+        batch = list(waiting.order_by("key")[:_BATCH_CHUNKS])
         if not batch:
             break
         try:

@@ -19,7 +19,7 @@ from sources.artifacts.proofs import mark_stale
 from sources.models import SHA_DIGITS, Artifact, ArtifactState, Chunk, ChunkState, FileKind
 from storage.bulk import batches
 
-MAX_FORMS_CHARS: Final = 4000
+_MAX_FORMS_CHARS: Final = 4000
 MOVED: Final = ("start_line", "end_line", "locator", "heading")
 
 
@@ -87,7 +87,7 @@ def _chunk_row(artifact: Artifact, chunk: FileChunk) -> Chunk:
         text_hash=digest,
         heading=chunk.heading[:300],
         content=chunk.text,
-        forms=forms_of(f"{chunk.text} {artifact.path}")[:MAX_FORMS_CHARS],
+        forms=forms_of(f"{chunk.text} {artifact.path}")[:_MAX_FORMS_CHARS],
         findings=chunk.findings,
     )
 

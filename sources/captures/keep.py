@@ -35,7 +35,7 @@ from sources.models import CapturedTurn
 MAX_TURNS: Final = 200  # of one call
 MAX_TITLE_CHARS, MAX_URL_CHARS, MAX_ID_CHARS = 200, 500, 120
 PLATFORM: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
-IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}")
 SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}  # as recall knows the speakers
 CHANGED: Final = "changed"  # a new version of a turn that was kept before
 DELETED: Final = "the conversation was deleted here"
@@ -72,15 +72,15 @@ class SentConversation:
         return f"browser:{self.platform}"
 
 
-Settled = Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
+_Settled = Literal["created", "changed", "reinforced", "queued", "unchanged", "refused"]
 
 
 @dataclass(frozen=True)
-class KeptTurn(Answer):
+class _KeptTurn(Answer):
     """What became of a turn. All are settled: none needs to be sent again."""
 
     id: str
-    outcome: Settled
+    outcome: _Settled
     why: str
 
 
@@ -92,7 +92,7 @@ class KeptConversation(Answer):
     id: str
     thread: str
     group: str
-    turns: tuple[KeptTurn, ...]
+    turns: tuple[_KeptTurn, ...]
 
 
 def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[KeptConversation]:
@@ -118,10 +118,10 @@ def _check_conversations(sent: Sequence[SentConversation]) -> None:
         )
     for each in sent:
         check_name(each.platform, PLATFORM, field="platform", allowed="a host such as claude.ai")
-        check_name(each.id, IDENTIFIER, field="id", allowed="letters, digits and . _ : -, at most 120")
+        check_name(each.id, _IDENTIFIER, field="id", allowed="letters, digits and . _ : -, at most 120")
         _check_url(each)
         for turn in each.turns:
-            check_name(turn.id, IDENTIFIER, field="turns", allowed="ids of letters, digits and . _ : -")
+            check_name(turn.id, _IDENTIFIER, field="turns", allowed="ids of letters, digits and . _ : -")
             if turn.role not in SPEAKERS:
                 raise InvalidInput(
                     f"'{turn.role[:40]}' is not a role.", hint=f"Use {' or '.join(SPEAKERS)}.", field="role"
@@ -159,15 +159,15 @@ def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kep
     group = thread.group if thread is not None else find_or_create_inbox(writer, user)
     kept = partial(KeptConversation, sent.platform, sent.id, sent.thread, group.slug)
     if thread is not None and thread.deleted_at is not None:
-        return kept(tuple(KeptTurn(each.id, "refused", DELETED) for each in sent.turns))
+        return kept(tuple(_KeptTurn(each.id, "refused", DELETED) for each in sent.turns))
     known = set(_captured(user, sent).values_list("turn", flat=True))
     result = store_many(writer, [_draft_of(sent, turn, group) for turn in sent.turns])
     why = {refusal.index: refusal.why for refusal in result.refused}
     turns = []
     for at, (turn, outcome) in enumerate(zip(sent.turns, result.outcomes, strict=True)):
         is_changed = outcome == Outcome.CREATED and turn.id in known
-        settled = cast(Settled, CHANGED if is_changed else outcome)
-        turns.append(KeptTurn(turn.id, settled, why.get(at, "")))
+        settled = cast(_Settled, CHANGED if is_changed else outcome)
+        turns.append(_KeptTurn(turn.id, settled, why.get(at, "")))
     pairs = zip(sent.turns, result.ids, strict=True)
     _note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
     _describe_thread(user, sent, group)

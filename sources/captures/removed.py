@@ -17,11 +17,11 @@ from sources.captures.inbox import check_may_capture
 from sources.models import CapturedTurn
 
 MAX_ROWS: Final = 1000
-MARGIN: Final = timedelta(minutes=1)  # how long a deletion may take to be written
+_MARGIN: Final = timedelta(minutes=1)  # how long a deletion may take to be written
 
 
 @dataclass(frozen=True)
-class RemovedTurn(Answer):
+class _RemovedTurn(Answer):
     """A turn to delete, by the site's own ids."""
 
     platform: str
@@ -34,7 +34,7 @@ class RemovedTurn(Answer):
 class RemovedTurns(Answer):
     """Turns removed since a time, oldest first; `until` is the next call's `since`, `has_more` means call again now."""
 
-    items: tuple[RemovedTurn, ...]
+    items: tuple[_RemovedTurn, ...]
     until: datetime
     has_more: Annotated[bool, ShownAs(name="more")]
 
@@ -50,13 +50,13 @@ def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:
     rows = rows.filter(removed_at__gt=since) if since is not None else rows
     found = list(rows[:MAX_ROWS])
     if not found:
-        return RemovedTurns((), since or timezone.now() - MARGIN, False)
+        return RemovedTurns((), since or timezone.now() - _MARGIN, False)
     # The last row's time, not the clock's: a deletion that is written just now is then part of the next answer.
     until = found[-1].removed_at or timezone.now()
     if len(found) == MAX_ROWS:  # rows of one moment are not split, since the next call begins after it
         found += rows.filter(removed_at=until, key__gt=found[-1].key)
     items = tuple(
-        RemovedTurn(row.platform, row.conversation, row.turn, row.removed_at or until) for row in found
+        _RemovedTurn(row.platform, row.conversation, row.turn, row.removed_at or until) for row in found
     )
     return RemovedTurns(items, until, rows.filter(removed_at__gt=until).exists())
 

@@ -17,8 +17,8 @@ from sources.captures.keep import PLATFORM, SentConversation, check_name
 
 DEFAULT_LIMIT: Final = 10
 MAX_CHARS, MAX_WORDS = 200, 8
-MAX_TITLES: Final = 5  # conversations found by their titles, before what they hold
-MAX_ASKED_CHARS: Final = 2000  # of an open conversation, compared with what is stored
+_MAX_TITLES: Final = 5  # conversations found by their titles, before what they hold
+_MAX_ASKED_CHARS: Final = 2000  # of an open conversation, compared with what is stored
 LIVE: Final = frozenset({State.LIVE.value})
 
 
@@ -92,7 +92,7 @@ def _find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     rows = rows.filter(active_at__gte=asked.after) if asked.after else rows
     rows = rows.filter(active_at__lt=asked.before) if asked.before else rows
     titled = [
-        (row, excerpt_of(row.title, wanted)) for row in rows.order_by("-active_at", "-key")[:MAX_TITLES]
+        (row, excerpt_of(row.title, wanted)) for row in rows.order_by("-active_at", "-key")[:_MAX_TITLES]
     ]
     return [
         PanelItem(
@@ -108,7 +108,7 @@ def find_related(
 ) -> list[PanelItem]:
     """Memories of the actor's groups near the open conversation in meaning, without its own turns."""
     check_may_read(actor)
-    asked = " ".join(f"{sent.title} {text[-MAX_ASKED_CHARS:]}".split())
+    asked = " ".join(f"{sent.title} {text[-_MAX_ASKED_CHARS:]}".split())
     if len(asked) > MAX_CHARS:
         asked = asked[-MAX_CHARS:].partition(" ")[2]  # at whole words
     found = suggest(actor, asked, limit=MAX_LIMIT, by_meaning=True, states=LIVE)

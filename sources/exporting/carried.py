@@ -20,7 +20,7 @@ _SALT: Final = "loci.guard.export"
 _SEALED: Final = (
     "id", "content", "trust", "outside", "tags", "metadata", "source", "slug", "guard", "group", "title", "instructions",
 )  # fmt: skip
-UNIT_TOLERANCE = 1e-3  # allowed difference of a vector's length from 1
+_UNIT_TOLERANCE = 1e-3  # allowed difference of a vector's length from 1
 
 
 def seal_of(kind: str, record: dict[str, Any]) -> str:
@@ -62,5 +62,5 @@ def carried_pieces(content: str, pieces: Any) -> EmbeddedText | None:
     vectors = vectors.reshape(-1, DIMENSIONS)
     squares = np.einsum("ij,ij->i", vectors, vectors)
     # NaN fails this comparison as well.
-    is_unit = bool((np.abs(np.sqrt(squares) - 1) <= UNIT_TOLERANCE).all())
+    is_unit = bool((np.abs(np.sqrt(squares) - 1) <= _UNIT_TOLERANCE).all())
     return EmbeddedText(spans, vectors, model) if is_unit else None

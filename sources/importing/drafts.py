@@ -38,18 +38,18 @@ from storage.ids import new_id
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
 # Long texts come in smaller batches, which bounds the memory that an import takes.
-CHARS_AT_ONCE = 2**23
-STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
-WAITS = "imported texts wait for a person"
-LEADS_OUT = "files whose names lead out of the zip"
+_CHARS_AT_ONCE = 2**23
+_STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
+_WAITS = "imported texts wait for a person"
+_LEADS_OUT = "files whose names lead out of the zip"
 MAX_NAME_CHARS: Final = 80  # longer ones are not names by which an entity is found
-RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
+_RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
 
-ReadRecords = Callable[[Path, LineRules], Iterable[SourceRecord]]
+_ReadRecords = Callable[[Path, LineRules], Iterable[SourceRecord]]
 
 
 @dataclass
-class DraftIntake:
+class _DraftIntake:
     """One import of drafts: what it has counted so far, and how it stores a batch."""
 
     actor: Actor
@@ -117,7 +117,7 @@ class DraftIntake:
             if record.relation is None:
                 continue
             if self.rules.waiting == Waiting.PENDING:
-                self.skipped[RELATION_WAITS] += 1
+                self.skipped[_RELATION_WAITS] += 1
                 continue
             try:
                 is_new = _import_relation(self.actor, record.relation, dry_run=self.dry_run)
@@ -147,7 +147,7 @@ class DraftIntake:
         """Why a draft waits for a person; "" if it need not."""
         is_fact = draft.type != Type.EPISODIC
         waits = self.rules.waiting == Waiting.PENDING or (self.rules.waiting == Waiting.FACTS and is_fact)
-        return WAITS if waits else ""
+        return _WAITS if waits else ""
 
     def finish(self, unit: str) -> LinesReport:
         """Log the import if it changed something; return the report."""
@@ -223,7 +223,7 @@ def import_records(
     path: Path,
     rules: LineRules,
     *,
-    read: ReadRecords,
+    read: _ReadRecords,
     waiting: Waiting = Waiting.LIVE,
     unit: str = "record",
     encoder: Encoder | None = None,
@@ -244,7 +244,7 @@ def import_records(
     """
     check_as_own(actor, rules)
     rules = replace(rules, waiting=rules.waiting or waiting)
-    intake = DraftIntake(actor, rules, encoder, dry_run)
+    intake = _DraftIntake(actor, rules, encoder, dry_run)
     records = settle(chain(read(path, rules), _left_out(path)), rules)
     for part in _split_batches(records, strict=strict):
         intake.take(part, on_progress=on_progress)
@@ -267,16 +267,16 @@ def check_as_own(actor: Actor, rules: LineRules) -> None:
 
 def _left_out(path: Path) -> Iterator[SourceRecord]:
     with FileTree(path) as tree:
-        yield from (SourceRecord(skipped=LEADS_OUT) for _ in tree.outside())
+        yield from (SourceRecord(skipped=_LEADS_OUT) for _ in tree.outside())
 
 
 def _split_batches(records: Iterable[SourceRecord], *, strict: bool) -> Iterator[list[SourceRecord]]:
-    limit = min(LINES_AT_ONCE, STRICT_LINES) if strict else LINES_AT_ONCE
+    limit = min(LINES_AT_ONCE, _STRICT_LINES) if strict else LINES_AT_ONCE
     part, chars = list[SourceRecord](), 0
     for record in records:
         part.append(record)
         chars += len(record.draft.content) if record.draft is not None else 0
-        if len(part) >= limit or chars > CHARS_AT_ONCE or (strict and record.why):
+        if len(part) >= limit or chars > _CHARS_AT_ONCE or (strict and record.why):
             yield part
             part, chars = [], 0
     if part:
@@ -289,7 +289,7 @@ def record_importer(
     *,
     endings: tuple[str, ...] = (),
     recognises: Callable[[Path], Recognition | bool],
-    read: ReadRecords,
+    read: _ReadRecords,
     waiting: Waiting = Waiting.LIVE,
     source: Callable[[Path], str] | str = "",
     has_lines: bool = False,

@@ -96,7 +96,7 @@ def read_places(path: Path) -> tuple[PlaceRule, ...]:
     return tuple(rules)
 
 
-class RunImport(Protocol):
+class _RunImport(Protocol):
     """Import a file or folder; a repeated call adds nothing.
 
     `on_progress` receives the number of the last finished line. `strict` raises StrictStop at the first rejected line.
@@ -134,6 +134,6 @@ class Importer:
     description: str
     endings: tuple[str, ...]
     recognises: Callable[[Path], Recognition]
-    run: RunImport
+    run: _RunImport
     source_of: Callable[[Path], str] = source_name
     has_lines: bool = False  # its progress counts lines of the file

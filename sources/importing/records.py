@@ -13,7 +13,7 @@ from memories.entities.store_relation import RelationDraft
 from sources.importing.importer import NOWHERE, LineRules
 from sources.importing.reading.json_stream import JsonFault
 
-OTHER_PLACE = "places that the map leaves out"
+_OTHER_PLACE = "places that the map leaves out"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _settle_one(record: SourceRecord, rules: LineRules) -> SourceRecord:
         return record
     placed = None if rules.group else rules.group_of_place(record.place)
     if placed == NOWHERE:
-        return SourceRecord(skipped=OTHER_PLACE)
+        return SourceRecord(skipped=_OTHER_PLACE)
     group = rules.group or placed
     if relation := record.relation:
         return replace(record, relation=replace(relation, group=group or relation.group))

@@ -11,13 +11,13 @@ from access.models import ApiToken, Group
 from memories.models import Link, Memory, Thread
 from sources.format import RecordKind, record_of
 
-MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root", "superseded_by"})
+_MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root", "superseded_by"})
 
 _BY: Final = {"group": "group__slug", "memory": "memory__id"}  # how a natural column is looked for
 OTHER_GROUP = "its {column} names a memory of another group"
 
 
-class MissingTarget(ValueError):
+class _MissingTarget(ValueError):
     """A line refers to a row that is neither in the file nor in the store."""
 
 
@@ -37,7 +37,7 @@ class Targets:
 
     def fetch_memories(self, records: Sequence[dict[str, Any]], also: Sequence[str] = ()) -> None:
         """Fetch the memories that the records refer to, and those with the ids in `also`, in one query."""
-        named = [record[name] for record in records for name in MEMORY_REFERENCES & record.keys()]
+        named = [record[name] for record in records for name in _MEMORY_REFERENCES & record.keys()]
         ids = {UUID(id_) for id_ in [*named, *also] if is_id(id_)}
         # Most memories refer to none, and an empty query takes longer than no query.
         rows = Memory.objects.filter(id__in=ids) if ids else []
@@ -48,7 +48,7 @@ class Targets:
         if not name:
             return None
         if not isinstance(name, str):
-            raise MissingTarget(f"'{column}' is {name!r}")
+            raise _MissingTarget(f"'{column}' is {name!r}")
         match column:
             case "group":
                 return _found(self.groups.get(name), f"group '{name}'")
@@ -83,7 +83,7 @@ class Targets:
 
 def _found(row: Model | None, what: str) -> Model:
     if row is None:
-        raise MissingTarget(f"its {what} is neither in the file nor in the store")
+        raise _MissingTarget(f"its {what} is neither in the file nor in the store")
     return row
 
 

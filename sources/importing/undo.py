@@ -19,14 +19,14 @@ from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
 from storage.changes import changing, new_change
 from storage.ids import new_id
 
-UNDO_SUBJECT: Final = "undo:"  # of the log row of an undone import, before its run's id
+_UNDO_SUBJECT: Final = "undo:"  # of the log row of an undone import, before its run's id
 REASON: Final = "the import was undone"
 # Of 0.3.0, whose changes are read from the log.
 WRITES: Final = (Operation.STORE, Operation.REINFORCE, Operation.MERGE, Operation.SUPERSEDE, Operation.TRUST)
 
 
 @dataclass(frozen=True)
-class KeptWrite(Answer):
+class _KeptWrite(Answer):
     """Something that an undo left as it is, and why."""
 
     id: str
@@ -40,7 +40,7 @@ class UndoneImport(Answer):
     run: UUID
     hidden: int
     restored: int
-    kept: tuple[KeptWrite, ...]
+    kept: tuple[_KeptWrite, ...]
 
     def as_text(self) -> str:
         """One or more lines."""
@@ -81,12 +81,12 @@ def undo_import(
                 on_progress(taken)
         with transaction.atomic():
             payload = {"hidden": done.hidden, "restored": done.restored, "kept": len(done.kept)}
-            audit.append(undoing, Operation.IMPORT, subject=f"{UNDO_SUBJECT}{id_}", payload=payload)
-    kept = tuple(KeptWrite(each.id, each.why) for each in done.kept)
+            audit.append(undoing, Operation.IMPORT, subject=f"{_UNDO_SUBJECT}{id_}", payload=payload)
+    kept = tuple(_KeptWrite(each.id, each.why) for each in done.kept)
     return UndoneImport(id_, done.hidden, done.restored, kept)
 
 
 def is_undone(run: str) -> bool:
     """True if an import was undone."""
     rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.IMPORT)
-    return bool(run) and rows.filter(subject=f"{UNDO_SUBJECT}{run}").exists()
+    return bool(run) and rows.filter(subject=f"{_UNDO_SUBJECT}{run}").exists()

@@ -23,7 +23,7 @@ from storage.bulk import batches
 
 CONTEXT, STANDING = "context.md", "CLAUDE.md"  # of the room itself
 FOLDER, LAST = "daily", ".last"
-TEXT_CHARS: Final = 200
+_TEXT_CHARS: Final = 200
 _ID: Final = re.compile(r"<!-- ([0-9a-f-]{36}) -->")
 
 
@@ -84,7 +84,7 @@ def _add_lines(folder: Path, memories: list[Memory]) -> int:
 def _line_of(memory: Memory) -> str:
     """A memory's line: time, type, source, the start of its text, and the id by which a purge finds it."""
     text = " ".join(memory.content.split())
-    short = text if len(text) <= TEXT_CHARS else f"{text[: TEXT_CHARS - 1]}…"
+    short = text if len(text) <= _TEXT_CHARS else f"{text[: _TEXT_CHARS - 1]}…"
     source = memory.source or memory.client or memory.author_name or "unknown"
     waits = " (waits for review)" if memory.trust == Trust.CANDIDATE else ""
     quiet = short.replace("<!--", "<! --").replace("-->", "-- >")

@@ -29,8 +29,8 @@ from sources.watching.folders import may_be_plain, rooms_folder
 
 logger = logging.getLogger(__name__)
 
-ABOUT: Final = ".room.json"
-CONTEXT_TOKENS: Final = 3000
+_ABOUT: Final = ".room.json"
+_CONTEXT_TOKENS: Final = 3000
 THREADS: Final = 8
 EXCERPT_CHARS: Final = 200
 OWN: Final = "loci"  # the key of .room.json with what Loci notes there
@@ -63,7 +63,9 @@ def _write_room(room: Path, group: Group) -> None:
     instructions = _keep_instructions(room, group, last)
     own = {"generated": [CONTEXT], "instructions": instructions}
     first = {"name": group.title or group.slug, "created_at": group.created_at.isoformat()}
-    _write_if_new(room / ABOUT, json.dumps({**first, **about, OWN: own}, ensure_ascii=False, indent=2) + "\n")
+    _write_if_new(
+        room / _ABOUT, json.dumps({**first, **about, OWN: own}, ensure_ascii=False, indent=2) + "\n"
+    )
     _write_if_new(room / CONTEXT, _context_text(group))
 
 
@@ -74,17 +76,17 @@ def _read_about(room: Path) -> dict[str, Any]:
         RoomBroken: it is not JSON object, so it is not written over.
     """
     try:
-        found = json.loads((room / ABOUT).read_text(encoding="utf-8"))
+        found = json.loads((room / _ABOUT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except ValueError:
-        raise RoomBroken(f"{room / ABOUT} is not JSON; it is left as it is.") from None
+        raise _RoomBroken(f"{room / _ABOUT} is not JSON; it is left as it is.") from None
     if not isinstance(found, dict):
-        raise RoomBroken(f"{room / ABOUT} is not a JSON object; it is left as it is.")
+        raise _RoomBroken(f"{room / _ABOUT} is not a JSON object; it is left as it is.")
     return found
 
 
-class RoomBroken(LociError):
+class _RoomBroken(LociError):
     """A file of the room was changed in a way that Loci must not overwrite."""
 
     code = "room_broken"
@@ -118,7 +120,7 @@ def digest(text: str) -> str:
 
 def _context_text(group: Group) -> str:
     """The group's context: what an agent gets at the start of a session, and recently active threads."""
-    pack = get_context(ROOMS, group=group.slug, token_budget=CONTEXT_TOKENS)
+    pack = get_context(ROOMS, group=group.slug, token_budget=_CONTEXT_TOKENS)
     parts = [
         f"# {group.title or group.slug}",
         f"Written by Loci from the memories of the group `{group.slug}`; changes here are lost.",

@@ -22,7 +22,7 @@ from sources.sharing.table import write_table
 
 
 @dataclass(frozen=True)
-class Exporter:
+class _Exporter:
     """A format for other programs. `write` gets the rows and a path, a new folder if `is_folder`; it returns counts."""
 
     name: str
@@ -32,10 +32,10 @@ class Exporter:
 
 
 EXPORTERS: Final = (
-    Exporter("markdown", "a folder of Markdown notes, one per memory", True, write_vault),
-    Exporter("locus", "a folder of .locus files in rooms", True, write_rooms),
-    Exporter("mcp-memory", "the memory.jsonl of the MCP memory server", False, write_graph),
-    Exporter("csv", "CSV, one row per memory", False, write_table),
+    _Exporter("markdown", "a folder of Markdown notes, one per memory", True, write_vault),
+    _Exporter("locus", "a folder of .locus files in rooms", True, write_rooms),
+    _Exporter("mcp-memory", "the memory.jsonl of the MCP memory server", False, write_graph),
+    _Exporter("csv", "CSV, one row per memory", False, write_table),
 )
 NAMES: Final = tuple(exporter.name for exporter in EXPORTERS)
 

@@ -15,12 +15,12 @@ from memories.types import Type
 from sources.exporting.atomic_file import replace_file
 from sources.sharing.shared_rows import SharedRows
 
-GROUP_TYPE: Final = "group"
-OTHER_TYPE: Final = "entity"
+_GROUP_TYPE: Final = "group"
+_OTHER_TYPE: Final = "entity"
 
 
 @dataclass
-class GraphEntity:
+class _GraphEntity:
     """An entity with its observations, each once, in order."""
 
     kind: str
@@ -29,20 +29,20 @@ class GraphEntity:
 
 def write_graph(rows: SharedRows, path: Path) -> Counter[str]:
     """Entities by name, then relations."""
-    entities, triples = dict[str, GraphEntity](), dict[tuple[str, str, str], None]()
+    entities, triples = dict[str, _GraphEntity](), dict[tuple[str, str, str], None]()
     counts: Counter[str] = Counter()
     for group in rows.groups:
         memories = list(rows.memories(group))
         names = {_name_of(memory): memory for memory in memories if memory.type == Type.ENTITY}
         for name, memory in names.items():
-            entities.setdefault(name, GraphEntity(memory.tags[0] if memory.tags else OTHER_TYPE))
+            entities.setdefault(name, _GraphEntity(memory.tags[0] if memory.tags else _OTHER_TYPE))
         for memory in memories:
             counts["memory"] += 1
             if memory.type != Type.ENTITY:
                 name, _, observation = memory.content.partition(": ")
                 if name not in names or not observation:
                     name, observation = group.slug, memory.content
-                entities.setdefault(name, GraphEntity(GROUP_TYPE)).observations[observation] = None
+                entities.setdefault(name, _GraphEntity(_GROUP_TYPE)).observations[observation] = None
         keys = {memory.key for memory in names.values()}
         for relation in rows.relations(group):
             ends = head_of(relation.subject), head_of(relation.object)

@@ -16,8 +16,8 @@ from sources.importing.formats.notes.locus import ID, title_of, without_title
 from sources.sections import slug_of
 from sources.sharing.shared_rows import SharedRows, author_of
 
-SLUG_CHARS: Final = 48
-OWN_SOURCES: Final = ("locus", "markdown:")
+_SLUG_CHARS: Final = 48
+_OWN_SOURCES: Final = ("locus", "markdown:")
 
 
 def write_vault(rows: SharedRows, path: Path) -> Counter[str]:
@@ -52,7 +52,7 @@ def _write_notes(rows: SharedRows, folder_of: Callable[[Group], Path], ending: s
 
 def _free_id(memory: Memory, taken: set[str]) -> str:
     at = memory.valid_from or memory.created_at
-    slug = slug_of(title_of(memory.content))[:SLUG_CHARS].strip("-_") or "memory"
+    slug = slug_of(title_of(memory.content))[:_SLUG_CHARS].strip("-_") or "memory"
     first = f"locus-{at:%Y%m%d}-{slug}"
     number, id_ = 1, first
     while id_ in taken:
@@ -96,7 +96,7 @@ def _origin_of(memory: Memory) -> str:
     before = memory.metadata.get("origin")
     if isinstance(before, str):
         return before
-    is_own = not memory.source or memory.source.startswith(OWN_SOURCES)
+    is_own = not memory.source or memory.source.startswith(_OWN_SOURCES)
     return "" if is_own else "#".join(filter(None, (memory.source, memory.source_ref)))
 
 

@@ -36,10 +36,10 @@ from storage.encryption import database_key
 log = logging.getLogger(__name__)
 # Measured: a dry run takes a few hundred microseconds per line, an import a few milliseconds for each vector.
 AT_ONCE_BYTES = 128 * 1024
-CONFIRM_WITHIN = timedelta(days=1)  # then an unconfirmed file is discarded
-RECORDS_KEPT = timedelta(days=30)  # of finished imports
+_CONFIRM_WITHIN = timedelta(days=1)  # then an unconfirmed file is discarded
+_RECORDS_KEPT = timedelta(days=30)  # of finished imports
 # A worker reports after every thousand lines, which take a minute on the slowest machine.
-DEAD_AFTER = timedelta(minutes=10)
+_DEAD_AFTER = timedelta(minutes=10)
 MAX_FAULTS = 200
 MAX_WAITING = 20  # unfinished files of one person
 TO_DO = (UploadState.CHECK, UploadState.IMPORT, UploadState.UNDO)
@@ -174,7 +174,7 @@ def _process_if_small(upload: Upload) -> Upload:
 
 
 def _waiting_uploads() -> QuerySet[Upload]:
-    dead = timezone.now() - DEAD_AFTER
+    dead = timezone.now() - _DEAD_AFTER
     return Upload.objects.filter(Q(working_at=None) | Q(working_at__lt=dead), state__in=TO_DO).order_by("key")
 
 
@@ -247,13 +247,13 @@ def delete_old_uploads() -> int:
     now = timezone.now()
     late = Upload.objects.filter(
         finished_at=None,
-        created_at__lt=now - CONFIRM_WITHIN,
+        created_at__lt=now - _CONFIRM_WITHIN,
         state__in=(UploadState.CHECK, UploadState.CHECKED),
     )
     for upload in late:
         remove_file(upload)
     count = late.update(state=UploadState.DISCARDED, finished_at=now, faults=[], sample=[])
-    return count + Upload.objects.filter(finished_at__lt=now - RECORDS_KEPT).delete()[0]
+    return count + Upload.objects.filter(finished_at__lt=now - _RECORDS_KEPT).delete()[0]
 
 
 def _import_upload(upload: Upload) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from storage.encryption import database_key
 from storage.encryption.sealing import readable, sealed_chunks
 from storage.home import UPLOADS
 
-SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
-ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
+_ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
 
 
 def file_of(upload: Upload) -> Path:
     """Path of an upload's file; it keeps the suffix of the uploaded name."""
     suffix = Path(upload.name).suffix.lower()
-    ending = suffix if SUFFIX.fullmatch(suffix) else ".jsonl"
+    ending = suffix if _SUFFIX.fullmatch(suffix) else ".jsonl"
     return Path(settings.LOCI.home) / UPLOADS / f"{upload.id}{ending}"
 
 
@@ -86,7 +86,7 @@ class UploadedFiles:
             remove_file(upload)
             Upload.objects.filter(pk=upload.pk).update(
                 state=UploadState.FAILED,
-                error=ENDED_BY_PURGE,
+                error=_ENDED_BY_PURGE,
                 faults=[],
                 sample=[],
                 finished_at=timezone.now(),
@@ -96,11 +96,11 @@ class UploadedFiles:
 
 def _uploads_with(doomed: PurgedTexts) -> Iterator[Upload]:
     for upload in Upload.objects.filter(finished_at=None):
-        if contains_text(file_of(upload), doomed.bytes):
+        if _contains_text(file_of(upload), doomed.bytes):
             yield upload
 
 
-def contains_text(path: Path, needles: list[bytes]) -> bool:
+def _contains_text(path: Path, needles: list[bytes]) -> bool:
     try:
         with readable(path, database_key()) as plain:
             with plain.open("rb") as stream:

@@ -11,10 +11,10 @@ from guard import Door, Family, GuardTreatment, Policy
 from storage.encryption import DatabaseKey
 from storage.encryption.sealing import readable, sealed_chunks
 
-ONLY_SECRETS: Final = Policy(
+_ONLY_SECRETS: Final = Policy(
     own={family.value: GuardTreatment.ALLOW for family in Family} | {Family.SECRET.value: GuardTreatment.MASK}
 )
-MAX_FRAME_LINES: Final = 200  # of a private key that is written over lines
+_MAX_FRAME_LINES: Final = 200  # of a private key that is written over lines
 FRAME, FRAME_END = b"-----BEGIN ", b"-----END "
 
 
@@ -44,7 +44,7 @@ def _passages(stream: IO[bytes]) -> Iterator[bytes]:
     for line in stream:
         if frame or (FRAME in line and FRAME_END not in line):
             frame.append(line)
-            if FRAME_END not in line and len(frame) < MAX_FRAME_LINES:
+            if FRAME_END not in line and len(frame) < _MAX_FRAME_LINES:
                 continue
             line = b"".join(frame)
             frame = []
@@ -66,7 +66,7 @@ def _mask_passage(raw: bytes) -> bytes:
 
 
 def _without_secrets(value: Any) -> Any:
-    return admit(value, Door.OUTSIDE, ONLY_SECRETS, on_hold=OnHold.MASK).value
+    return admit(value, Door.OUTSIDE, _ONLY_SECRETS, on_hold=OnHold.MASK).value
 
 
 def _read_json(text: str) -> Any:

@@ -18,7 +18,7 @@ QUIET_S: Final = 0.5  # a file that changed less than this ago may still be writ
 MAX_FILES: Final = 100_000
 ROOM: Final = ".room.json"  # a folder with it is a room on disk
 # Made from memories, or instructions: none are memories.
-OF_ROOMS: Final = frozenset({"context.md", "CLAUDE.md", "daily"})
+_OF_ROOMS: Final = frozenset({"context.md", "CLAUDE.md", "daily"})
 
 
 class FolderGone(Exception):
@@ -26,7 +26,7 @@ class FolderGone(Exception):
 
 
 @dataclass(frozen=True)
-class SeenFile:
+class _SeenFile:
     """A file as the file system shows it. `signature` changes with every write, `changed_at` is the time of the last one."""
 
     path: str
@@ -47,7 +47,7 @@ def read_marker(root: Path) -> str:
         return ""
 
 
-def list_files(root: Path) -> Iterator[SeenFile]:
+def list_files(root: Path) -> Iterator[_SeenFile]:
     """The notes below a folder, without hidden files, links and folders of programs.
 
     Raises:
@@ -66,7 +66,7 @@ def list_files(root: Path) -> Iterator[SeenFile]:
             raise FolderGone(f"{folder} cannot be read: {error.strerror or error}") from error
         is_room = any(entry.name == ROOM for entry in found)
         for entry in found:
-            if is_room and entry.name in OF_ROOMS:
+            if is_room and entry.name in _OF_ROOMS:
                 continue
             if entry.name.startswith(".") or entry.name in SKIPPED or not _is_text_name(entry.name):
                 continue
@@ -91,7 +91,7 @@ def is_note(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def _look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
+def _look_at(root: Path, entry: "os.DirEntry[str]") -> _SeenFile | None:
     """A regular file as the file system shows it; None for anything else, or if it was just deleted."""
     try:
         about = entry.stat(follow_symlinks=False)
@@ -100,7 +100,7 @@ def _look_at(root: Path, entry: "os.DirEntry[str]") -> SeenFile | None:
     if not stat.S_ISREG(about.st_mode):
         return None
     path = PurePosixPath(Path(entry.path).relative_to(root)).as_posix()
-    return SeenFile(path, _signature_of(about), about.st_size, max(about.st_mtime, about.st_ctime))
+    return _SeenFile(path, _signature_of(about), about.st_size, max(about.st_mtime, about.st_ctime))
 
 
 def sha_of(raw: bytes) -> str:
@@ -122,7 +122,7 @@ def open_plain(path: Path) -> BinaryIO:
     return file
 
 
-def read_file(root: Path, seen: SeenFile) -> bytes | None:
+def read_file(root: Path, seen: _SeenFile) -> bytes | None:
     """The bytes of a file; None if it changed since it was seen."""
     try:
         with open_plain(root / seen.path) as file:

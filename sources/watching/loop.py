@@ -18,20 +18,20 @@ from sources.watching.disk import QUIET_S, is_note
 from sources.watching.folders import add_from_config, show_wanted, wanted_mark
 from sources.watching.scan import FolderReport, one_at_a_time, scan_folder
 
-SCAN_S = 30.0  # between full scans; changes are noticed at once
+_SCAN_S = 30.0  # between full scans; changes are noticed at once
 POLL_S = 2.0  # between scans if the file system reports no changes
 logger = logging.getLogger(__name__)
 logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it tells of each change
 
 LOOK_S: Final = 0.2  # between two looks at what is due
-ROWS_S: Final = 2.0  # between two looks at which folders there are
-ROOMS_S: Final = 15.0
-SHARE: Final = 20  # a large folder is looked through for a twentieth of the time
-STEP_MS: Final = 50
+_ROWS_S: Final = 2.0  # between two looks at which folders there are
+_ROOMS_S: Final = 15.0
+_SHARE: Final = 20  # a large folder is looked through for a twentieth of the time
+_STEP_MS: Final = 50
 PROCESS: Final = Actor(name="watching", via=Via.JOB, scopes=ALL_SCOPES, all_groups=True)
 
 
-class FolderWatch:
+class _FolderWatch:
     """When a folder is due: soon after a change that its own thread hears, else at intervals."""
 
     def __init__(self, folder: WatchedFolder) -> None:
@@ -44,7 +44,7 @@ class FolderWatch:
     def _listen(self) -> None:
         try:
             for changes in watch(
-                self._path, stop_event=self._stop, debounce=int(QUIET_S * 1000), step=STEP_MS, watch_filter=None,
+                self._path, stop_event=self._stop, debounce=int(QUIET_S * 1000), step=_STEP_MS, watch_filter=None,
                 rust_timeout=1000, yield_on_timeout=False, raise_interrupt=False, ignore_permission_denied=True,
             ):  # fmt: skip
                 if any(is_note(Path(path).name) or "." not in Path(path).name for _, path in changes):
@@ -57,8 +57,8 @@ class FolderWatch:
 
     def note(self, report: FolderReport) -> None:
         """Set the next due time after a scan."""
-        often = max(POLL_S, SHARE * report.seconds)
-        wait = QUIET_S if report.again else SCAN_S if self._is_told else often
+        often = max(POLL_S, _SHARE * report.seconds)
+        wait = QUIET_S if report.again else _SCAN_S if self._is_told else often
         self.due_at = time.monotonic() + wait
 
     def stop(self) -> None:
@@ -72,7 +72,7 @@ class WatchLoop:
     def __init__(self, stop: threading.Event, refresh_rooms: Callable[[], None] = lambda: None) -> None:
         self._stop = stop
         self._write_rooms = refresh_rooms
-        self._watches: dict[int, FolderWatch] = {}
+        self._watches: dict[int, _FolderWatch] = {}
         self._rooms_at = 0.0
 
     def run(self) -> None:
@@ -88,7 +88,7 @@ class WatchLoop:
                     if not wanted_mark().exists():
                         return
                     self._follow_rows()
-                    rows_at = time.monotonic() + ROWS_S
+                    rows_at = time.monotonic() + _ROWS_S
                 self._scan_due()
                 self._refresh_rooms()
                 self._stop.wait(LOOK_S)
@@ -105,7 +105,7 @@ class WatchLoop:
             self._watches.pop(key).stop()
         for key, row in rows.items():
             if key not in self._watches:
-                self._watches[key] = FolderWatch(row)
+                self._watches[key] = _FolderWatch(row)
 
     def _scan_due(self) -> None:
         for key, each in self._watches.items():
@@ -122,7 +122,7 @@ class WatchLoop:
                 self._write_rooms()
             except (LociError, OSError, DatabaseError) as error:
                 logger.warning("The rooms on disk could not be written: %s", error)
-            self._rooms_at = time.monotonic() + ROOMS_S
+            self._rooms_at = time.monotonic() + _ROOMS_S
 
 
 def _scan_safely(key: int) -> FolderReport:

@@ -16,18 +16,18 @@ from memories.store.for_review import raised_by, settle_doubts
 from memories.types import State
 from sources.models import WatchedFile, WatchedFolder, WatchedSection
 
-MOST_GONE: Final = 50
+_MOST_GONE: Final = 50
 SHARE_GONE: Final = 0.2
 AT_LEAST: Final = 2  # a single missing section is not an accident
-BETWEEN: Final = timedelta(seconds=5)  # two scans: an editor may take a file away while it saves
-LEFT_ALONE: Final = "-"  # it does not count
+_BETWEEN: Final = timedelta(seconds=5)  # two scans: an editor may take a file away while it saves
+_LEFT_ALONE: Final = "-"  # it does not count
 BACK: Final = "file"  # how a doubt was settled whose section is back
 
 
 def asks_about(folder: WatchedFolder, gone: int) -> str:
     """The question if this many sections are gone; empty if that is usual or was confirmed."""
     total = WatchedSection.objects.filter(file__folder=folder, disputed_from="", is_own=True).count()
-    is_much = gone > MOST_GONE or gone > SHARE_GONE * total
+    is_much = gone > _MOST_GONE or gone > SHARE_GONE * total
     if folder.gone_meant or gone < AT_LEAST or not is_much:
         return ""
     return (
@@ -60,34 +60,34 @@ def doubt_gone(actor: Actor, folder: WatchedFolder, now: datetime) -> int:
     doubted = 0
     for section in waiting_gone(folder):
         assert section.gone_since is not None  # noqa: S101 - as asked
-        if now - section.gone_since >= BETWEEN:
+        if now - section.gone_since >= _BETWEEN:
             section.disputed_from = doubt(actor, section)
             section.save(update_fields=["disputed_from"])
-            doubted += section.disputed_from != LEFT_ALONE
+            doubted += section.disputed_from != _LEFT_ALONE
     if not waiting_gone(folder):
         folder.gone_meant = False
     return doubted
 
 
 def doubt(actor: Actor, section: WatchedSection) -> str:
-    """Dispute a section's memory; returns its former trust, or LEFT_ALONE."""
+    """Dispute a section's memory; returns its former trust, or _LEFT_ALONE."""
     if section.memory is None or not section.is_own:
-        return LEFT_ALONE
+        return _LEFT_ALONE
     head = head_of(section.memory)
     if head.state != State.LIVE or head.root_key != section.memory.root_key:
-        return LEFT_ALONE
+        return _LEFT_ALONE
     before = str(head.trust)
     try:
         dispute(actor, head.id, reason=f"unconfirmed: {section.file.path} no longer says it")
     except Conflict:
-        return LEFT_ALONE
+        return _LEFT_ALONE
     return before
 
 
 def confirm_again(actor: Actor, section: WatchedSection, head: Memory | None) -> None:
     """Settle the doubt about a memory whose section is back; the doubts of others stay."""
     was, section.disputed_from, section.gone_since = section.disputed_from, "", None
-    if head is None or was in ("", LEFT_ALONE):
+    if head is None or was in ("", _LEFT_ALONE):
         return
 
     def settle() -> None:

@@ -21,7 +21,7 @@ from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_
 from sources.watching.note_text import Matches, NoteText, SectionText, match_sections, read_note
 from storage.ids import new_id
 
-MAX_FILE_KB = 100  # largest note that is read
+_MAX_FILE_KB = 100  # largest note that is read
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def _look_through(folder: WatchedFolder, root: Path, at: float) -> Look:
         is_settled = row.gone_since is None and row.pk not in unsettled
         if row.signature == file.signature and is_settled:
             continue
-        if file.size > MAX_FILE_KB * 1024:
-            row.problem, row.signature = f"it is larger than {MAX_FILE_KB} KiB", file.signature
+        if file.size > _MAX_FILE_KB * 1024:
+            row.problem, row.signature = f"it is larger than {_MAX_FILE_KB} KiB", file.signature
             look.unreadable.append(row)
             continue
         raw = read_file(root, file) if file.is_quiet(at) else None
@@ -143,7 +143,7 @@ def _without_moved(look: Look, missing: list[WatchedFile]) -> list[WatchedFile]:
 
 
 @dataclass
-class ScanPlan:
+class _ScanPlan:
     """The decisions of a scan: matches, new sections, and sections gone from existing files."""
 
     pairs: list[tuple[SectionText, WatchedSection]] = field(default_factory=list)
@@ -195,7 +195,7 @@ def rows_of(folder: WatchedFolder, files: list[WatchedFile]) -> dict[int, list[W
     found = defaultdict[int, list[WatchedSection]](list)
     by_key = {file.key: file for file in files if file.pk is not None}
     wanted = WatchedSection.objects.filter(file__folder=folder).select_related(*MEMORY).order_by("key")
-    for row in wanted if len(by_key) > MOST_NAMED else wanted.filter(file__in=by_key):
+    for row in wanted if len(by_key) > _MOST_NAMED else wanted.filter(file__in=by_key):
         if row.file_id in by_key:
             row.file = by_key[row.file_id]
             found[row.file_id].append(row)
@@ -203,7 +203,7 @@ def rows_of(folder: WatchedFolder, files: list[WatchedFile]) -> dict[int, list[W
 
 
 MEMORY = ("memory__group", "memory__thread", "memory__token", "memory__root")
-MOST_NAMED = 500  # files in one query
+_MOST_NAMED = 500  # files in one query
 
 
 def _make_plan(
@@ -211,12 +211,12 @@ def _make_plan(
     rows: dict[int, list[WatchedSection]],
     missing: list[WatchedFile],
     lost: list[WatchedSection],
-) -> ScanPlan:
+) -> _ScanPlan:
     """Match texts and rows; a section moved to another file keeps its row.
 
     `lost` are the rows that earlier looks missed: their texts may be back in another file.
     """
-    plan = ScanPlan()
+    plan = _ScanPlan()
     for file, note in texts:
         found: Matches = match_sections(note.sections, rows.get(file.key, []) if file.pk is not None else [])
         plan.pairs += found.pairs

@@ -41,7 +41,7 @@ def _cipher(purpose: str) -> Cipher[ECB]:
     return Cipher(AES(key_of(purpose)), ECB())  # noqa: S305 - one block
 
 
-PLAIN_HEADER: Final = b"SQLite format 3\x00"
+_PLAIN_HEADER: Final = b"SQLite format 3\x00"
 _LOG_HEADERS: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 PAGE_BYTES, RESERVED_BYTES, SALT_BYTES, IV_BYTES = 4096, 80, 16, 16
 LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
@@ -50,7 +50,7 @@ LOG_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 def is_plain(path: Path) -> bool:
     """True if the file is an unencrypted SQLite database. Not for a file that this process has open: closing it would end SQLite's locks."""
     with path.open("rb") as file:
-        return file.read(len(PLAIN_HEADER)) == PLAIN_HEADER
+        return file.read(len(_PLAIN_HEADER)) == _PLAIN_HEADER
 
 
 def present_key(connection: Any, key: DatabaseKey | None) -> None:
@@ -68,7 +68,7 @@ class PlainPages:
         self._stream, self._aes = stream, AES(key.raw)
         self._head = stream.read(SALT_BYTES)
         self._is_log = self._head.startswith(_LOG_HEADERS)
-        self._is_plain = self._head == PLAIN_HEADER
+        self._is_plain = self._head == _PLAIN_HEADER
         if self._is_log:
             stream.read(LOG_HEADER_BYTES - SALT_BYTES)
             self._head = b""

@@ -11,8 +11,8 @@ from storage.changes import current_change
 from storage.faults import report_failed_commit
 from storage.postgresql.dialect import DIALECT
 
-CANCEL_S = 1.0
-MAX_PREPARED = 300  # statements of a connection; stores and recalls have about fifty, some in several sizes
+_CANCEL_S = 1.0
+_MAX_PREPARED = 300  # statements of a connection; stores and recalls have about fifty, some in several sizes
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -26,7 +26,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().init_connection_state()
         connection: Any = self.connection
         self.keeps_plans = connection.prepare_threshold is not None and is_direct(connection)
-        connection.prepared_max = MAX_PREPARED
+        connection.prepared_max = _MAX_PREPARED
 
     def repeated_cursor(self) -> Any:
         """A cursor for statements that come again and again: the server keeps their plans after some uses.
@@ -45,7 +45,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection: Any = self.connection
         if connection is not None:
             with suppress(Exception):  # the server is away: the statement fails by itself
-                connection.cancel_safe(timeout=CANCEL_S)
+                connection.cancel_safe(timeout=_CANCEL_S)
 
     def set_autocommit(
         self, autocommit: bool, force_begin_transaction_with_broken_autocommit: bool = False

@@ -25,16 +25,16 @@ from storage.sqlite.driver import driver_of_settings, load_vec0
 BACKEND = "django.db.backends.sqlite3"
 
 
-def import_backend(library: ModuleType) -> ModuleType:
+def _import_backend(library: ModuleType) -> ModuleType:
     """A private copy of `django.db.backends.sqlite3.base` that uses `library`."""
     dbapi = importlib.import_module(f"{library.__name__}.dbapi2")
     importlib.import_module(BACKEND)  # the package itself stays; only its modules are copied
-    with substitute_modules({"sqlite3": library, "sqlite3.dbapi2": dbapi}):
+    with _substitute_modules({"sqlite3": library, "sqlite3.dbapi2": dbapi}):
         return importlib.import_module(f"{BACKEND}.base")
 
 
 @contextmanager
-def substitute_modules(names: dict[str, ModuleType]) -> Iterator[None]:
+def _substitute_modules(names: dict[str, ModuleType]) -> Iterator[None]:
     """Replace `sqlite3` by `names` in `sys.modules` and import the backend again during the block."""
     package = sys.modules[BACKEND]
     attributes = dict(vars(package))
@@ -61,7 +61,7 @@ _DEPENDENTS = (
 
 
 @contextmanager
-def suspend_dependents(connection: Any) -> Iterator[None]:
+def _suspend_dependents(connection: Any) -> Iterator[None]:
     """Drop all triggers and views during the block, then create them again unchanged."""
     with connection.cursor() as cursor:
         cursor.execute(_DEPENDENTS)
@@ -81,10 +81,10 @@ NO_DATABASE = "there is no database at"
 
 DRIVER = driver_of_settings()
 # Django must load even without a usable library, so that the system check can report it.
-_backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
+_backend: Any = _import_backend(DRIVER.module or importlib.import_module("sqlite3"))
 
 
-class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a private copy has no static type
+class _KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a private copy has no static type
     """A connection that presents the store's key, if there is one, before it reads anything.
 
     Every opener of the store and of its copies makes its connections here.
@@ -106,13 +106,13 @@ class KeyedConnection(_backend.Database.Connection):  # type: ignore[misc]  # a 
             raise  # locked, or the disk
         except _backend.Database.DatabaseError as error:
             self.close()
-            wrong = KeyProblem(describe_wrong_key(Path(database), key.origin))
+            wrong = KeyProblem(_describe_wrong_key(Path(database), key.origin))
             raise _backend.Database.OperationalError(str(wrong)) from wrong.with_traceback(
                 error.__traceback__
             )
 
 
-def describe_wrong_key(path: Path, origin: str) -> str:
+def _describe_wrong_key(path: Path, origin: str) -> str:
     """Why a file does not open with the key. No connection of this process has it open: they would have the same key."""
     if is_plain(path):
         return (
@@ -135,17 +135,17 @@ class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a pr
         return str(super().quote_value(value))
 
     def _remake_table(self, *args: Any, **kwargs: Any) -> None:
-        with suspend_dependents(self.connection):
+        with _suspend_dependents(self.connection):
             super()._remake_table(*args, **kwargs)
 
     def alter_db_table(self, *args: Any, **kwargs: Any) -> None:
         """Rename a table and keep the triggers and views that name it."""
-        with suspend_dependents(self.connection):
+        with _suspend_dependents(self.connection):
             super().alter_db_table(*args, **kwargs)
 
 
 @lru_cache(maxsize=1000)
-def convert_placeholders(query: str) -> str:
+def _convert_placeholders(query: str) -> str:
     """The statement with `?` in place of `%s`; cached."""
     return str(_backend.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
 
@@ -156,7 +156,7 @@ class Cursor(_backend.SQLiteCursorWrapper):  # type: ignore[misc]  # a private c
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
         """The statement with the library's placeholders."""
         if param_names is None:
-            return convert_placeholders(query)
+            return _convert_placeholders(query)
         return str(super().convert_query(query, param_names=param_names))
 
 
@@ -171,7 +171,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
     def get_connection_params(self) -> dict[str, Any]:
         """Django's parameters with our connection class."""
         params: dict[str, Any] = super().get_connection_params()
-        return {**params, "factory": KeyedConnection}
+        return {**params, "factory": _KeyedConnection}
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
@@ -184,10 +184,10 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
             raise ImproperlyConfigured(DRIVER.problem)
         if not self.is_in_memory_db():
             path = Path(conn_params["database"])
-            refuse_new_database(path)
-            make_database_file(path)
+            _refuse_new_database(path)
+            _make_database_file(path)
             if not self.is_private_copy:
-                with raise_operational_error():
+                with _raise_operational_error():
                     mark_open(path, timeout_s=float(conn_params.get("timeout", 5)))
         connection = super().get_new_connection(conn_params)
         load_vec0(connection)
@@ -218,7 +218,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
                 progress(total - remaining, total)
 
         self.ensure_connection()
-        make_database_file(target)
+        _make_database_file(target)
         with self.wrap_database_errors, closing(connect_to_copy(target)) as copy:
             self.connection.backup(copy, pages=BACKUP_BATCH_PAGES, progress=report, sleep=BACKUP_SLEEP_S)
 
@@ -232,7 +232,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         self.close()
         with (
             self.wrap_database_errors,
-            raise_operational_error(),
+            _raise_operational_error(),
             exclusive_access(Path(self.settings_dict["NAME"])),
         ):
             try:
@@ -243,11 +243,11 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
 
 def connect_to_copy(path: Path) -> Any:
     """A bare connection to a copy of the store, opened with the store's key."""
-    return _backend.Database.connect(str(path), factory=KeyedConnection)
+    return _backend.Database.connect(str(path), factory=_KeyedConnection)
 
 
 @contextmanager
-def raise_operational_error() -> Iterator[None]:
+def _raise_operational_error() -> Iterator[None]:
     """Turn FileInUse into the library's OperationalError, which Django understands."""
     try:
         yield
@@ -261,7 +261,7 @@ class NewDatabase:
     is_allowed = False
 
 
-def refuse_new_database(path: Path) -> None:
+def _refuse_new_database(path: Path) -> None:
     """Raise the library's OperationalError if a database that the settings name is missing: a misspelt path, or a disk
     that is not mounted, must not become an empty store. The default path may always be created.
     """
@@ -271,7 +271,7 @@ def refuse_new_database(path: Path) -> None:
         raise _backend.Database.OperationalError(f"{NO_DATABASE} {path}")
 
 
-def make_database_file(path: Path) -> None:
+def _make_database_file(path: Path) -> None:
     """Create the file and its folder where missing; SQLite gives the WAL the same mode."""
     if path.exists():
         return

@@ -14,7 +14,7 @@ from django.db import connection
 from storage.compiled_queries import fetch
 from storage.locks import take_lock
 
-CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
+_CONSTRAINT = re.compile(r'\bCONSTRAINT "(\w+)"')
 _shared: dict[Path, int] = {}
 _exclusive: set[Path] = set()
 _guard = threading.Lock()
@@ -89,7 +89,7 @@ class _SqliteDialect:
         """The names of a table's indexes and named constraints."""
         rows = fetch("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = %s", [table])
         return {name for kind, name, _ in rows if kind == "index"} | {
-            name for kind, _, sql in rows if kind == "table" for name in CONSTRAINT.findall(sql)
+            name for kind, _, sql in rows if kind == "table" for name in _CONSTRAINT.findall(sql)
         }
 
     def index_faults(self) -> list[str]:

@@ -47,10 +47,10 @@ examples:
   loci person unlock                                       the locks after too many failed attempts
   loci person unlock 0190c2a4                              lift one, by the start of its id
 """
-SHOWN_ONCE: Final = "The password is shown only once."
+_SHOWN_ONCE: Final = "The password is shown only once."
 
 
-def read_password(options: dict[str, Any]) -> str | None:
+def _read_password(options: dict[str, Any]) -> str | None:
     """The password from the source that the options name; None for --no-password and --link."""
     if options.get("no_password") or options.get("link"):
         return None
@@ -67,7 +67,7 @@ def add(options: dict[str, Any]) -> CommandAnswer:
         is_staff=options["staff"] or options["superuser"],
         is_superuser=options["superuser"],
     )
-    password = read_password(options)
+    password = _read_password(options)
     name, address = name_and_email(options["name"]) if options["link"] else (options["name"], "")
     with transaction.atomic():
         values = replace(values, email=values.email or address or None)
@@ -78,23 +78,23 @@ def add(options: dict[str, Any]) -> CommandAnswer:
         link = invitation_link(user)
         note = "The link works once, for a week. 'loci person password' sets a password instead."
         return CommandAnswer(
-            PersonOut.json(user) | {"link": link}, f"Added {person_line(user)}\n\n  {link}\n\n{note}"
+            _PersonOut.json(user) | {"link": link}, f"Added {_person_line(user)}\n\n  {link}\n\n{note}"
         )
-    return with_password(user, f"Added {person_line(user)}", password if options["generate"] else None)
+    return _with_password(user, f"Added {_person_line(user)}", password if options["generate"] else None)
 
 
-def with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
+def _with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
     """The person, with a generated password that is shown once."""
-    body = PersonOut.json(user) | ({"password": shown} if shown else {})
-    return CommandAnswer(body, f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text)
+    body = _PersonOut.json(user) | ({"password": shown} if shown else {})
+    return CommandAnswer(body, f"{text}\n\n  {shown}\n\n{_SHOWN_ONCE}" if shown else text)
 
 
-def list_people(options: dict[str, Any]) -> CommandAnswer:
+def _list_people(options: dict[str, Any]) -> CommandAnswer:
     """All people with their groups."""
     people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
-    lines = "\n".join(person_line(user) for user in people)
+    lines = "\n".join(_person_line(user) for user in people)
     none = "There are no people yet. Add one: loci person add NAME"
-    return CommandAnswer([PersonOut.json(user) for user in people], lines or none)
+    return CommandAnswer([_PersonOut.json(user) for user in people], lines or none)
 
 
 def change(options: dict[str, Any]) -> CommandAnswer:
@@ -108,7 +108,7 @@ def change(options: dict[str, Any]) -> CommandAnswer:
     changed = change_person(operator(), user, values)
     same = f"'{user}' has these values already: nothing was changed."
     return CommandAnswer(
-        PersonOut.json(user) | {"changed": changed}, f"Now {person_line(user)}" if changed else same
+        _PersonOut.json(user) | {"changed": changed}, f"Now {_person_line(user)}" if changed else same
     )
 
 
@@ -133,7 +133,7 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
         text = f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once."
     else:
         text = f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay."
-    body = {**PersonOut.json(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
+    body = {**_PersonOut.json(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
     return CommandAnswer(body, text + note)
 
 
@@ -144,17 +144,17 @@ def activate(options: dict[str, Any]) -> CommandAnswer:
         raise Conflict(f"'{user}' is active already.", hint="Nothing was changed.", field="user")
     change_person(operator(), user, PersonChange(is_active=True))
     text = f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
-    return CommandAnswer(PersonOut.json(user), text)
+    return CommandAnswer(_PersonOut.json(user), text)
 
 
 def change_password(options: dict[str, Any]) -> CommandAnswer:
     """Set a new password."""
-    user, password = find_person(options["name"]), read_password(options)
+    user, password = find_person(options["name"]), _read_password(options)
     if password is None:  # unreachable: the parser has no --no-password here
         raise InvalidInput("There is no password.", field="password")
     set_password(operator(), user, password)
     text = f"'{user}' has a new password; their sessions have ended."
-    return with_password(user, text, password if options["generate"] else None)
+    return _with_password(user, text, password if options["generate"] else None)
 
 
 def unlock(options: dict[str, Any]) -> CommandAnswer:
@@ -162,8 +162,8 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     rows, text = list(active_locks(operator())), options["id"].strip().lower()
     if not text:
         return CommandAnswer(
-            [LockOut.json(row) for row in rows],
-            "\n".join(lock_line(row) for row in rows) or "No one is locked out.",
+            [_LockOut.json(row) for row in rows],
+            "\n".join(_lock_line(row) for row in rows) or "No one is locked out.",
         )
     found = [row for row in rows if len(text) >= 4 and str(row.id).startswith(text)]
     if not found:
@@ -173,16 +173,16 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     if len(found) > 1:
         raise Conflict(f"'{text}' matches several locks.", hint="Give more of the id.", field="id")
     lift_lock(operator(), found[0])
-    return CommandAnswer(LockOut.json(found[0]), f"{found[0].address} can try again.")
+    return CommandAnswer(_LockOut.json(found[0]), f"{found[0].address} can try again.")
 
 
-def lock_line(row: Attempts) -> str:
+def _lock_line(row: Attempts) -> str:
     """The lock as a line of the list."""
     who = row.user.get_username() if row.user else "unknown user"
     return f"{row.id}  {row.kind:<10}  {who} from {row.address}: {row.count} attempts, until {row.until:%Y-%m-%d %H:%M} UTC"
 
 
-class LockOut(Answer):
+class _LockOut(Answer):
     """A lock after too many attempts; `user` is null for an unknown name."""
 
     id: UUID
@@ -198,7 +198,7 @@ def _group_and_role(pair: str) -> tuple[Group, str]:
     return find_group(operator(), slug), role
 
 
-def person_line(user: User) -> str:
+def _person_line(user: User) -> str:
     """The person as a line of the list."""
     marks = [
         mark
@@ -220,7 +220,7 @@ def _memberships(user: User) -> list[dict[str, str]]:
     return sorted(({"group": row.group.slug, "role": row.role} for row in rows), key=lambda row: row["group"])
 
 
-class PersonOut(Answer):
+class _PersonOut(Answer):
     """A person who may log in."""
 
     user: Annotated[str, ShownAs("username")]
@@ -255,7 +255,7 @@ class Command(LociCommand):
             (NAME, EMAIL, flag("--staff", STAFF), flag("--superuser", SUPERUSER), either(*PASSWORD, *LATER),
              many("--member", "GROUP=ROLE", f"group and role ({', '.join(Role.values)})")),
         ),
-        "list": CommandVerb(list_people, "list all people with their groups"),
+        "list": CommandVerb(_list_people, "list all people with their groups"),
         "change": CommandVerb(
             change, "change the named values",
             (NAME, EMAIL, option("--staff", choices=YES_NO, help=STAFF),

@@ -79,7 +79,7 @@ def create(options: dict[str, Any]) -> CommandAnswer:
     )
     connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
     return CommandAnswer(
-        {**TokenOut.json(made.token), "secret": made.secret, "connect": connect}, new_token_text(made)
+        {**_TokenOut.json(made.token), "secret": made.secret, "connect": connect}, _new_token_text(made)
     )
 
 
@@ -106,12 +106,12 @@ def find_owner(name: str | None) -> "User":
     return user
 
 
-def new_token_text(made: NewToken) -> str:
+def _new_token_text(made: NewToken) -> str:
     """The new token with its secret and the commands that connect an agent, as text."""
     token = made.token
     return "\n".join(
         [
-            f"Token '{token.name}' for {token.user}: {', '.join(token.scopes)} in {bound_groups(token)}{_until(token)}.",
+            f"Token '{token.name}' for {token.user}: {', '.join(token.scopes)} in {_bound_groups(token)}{_until(token)}.",
             "",
             f"  {made.secret}",
             "",
@@ -128,25 +128,25 @@ def new_token_text(made: NewToken) -> str:
     )
 
 
-def list_tokens(options: dict[str, Any]) -> CommandAnswer:
+def _list_tokens(options: dict[str, Any]) -> CommandAnswer:
     """All tokens with their current rights, newest first."""
     tokens = list(ApiToken.objects.select_related("user", "default_group").prefetch_related("groups"))
     lines = [
         f"{token.id}  {token.state:<8}  {token.hint}…  {token.name} for {token.user}: "
-        f"{', '.join(token.scopes)} in {bound_groups(token)}; now {rights_text(token)}"
+        f"{', '.join(token.scopes)} in {_bound_groups(token)}; now {_rights_text(token)}"
         f"{_until(token)}, {f'used {token.last_used_at:%Y-%m-%d %H:%M}' if token.last_used_at else 'never used'}"
         for token in tokens
     ]
     none = "There are no tokens. Create one: loci token create NAME"
-    return CommandAnswer([TokenOut.json(token) for token in tokens], "\n".join(lines) or none)
+    return CommandAnswer([_TokenOut.json(token) for token in tokens], "\n".join(lines) or none)
 
 
-def change_token(
+def _change_token(
     change: Callable[[Actor, ApiToken], ApiToken], done: str, options: dict[str, Any]
 ) -> CommandAnswer:
     """Suspend, resume or revoke one token."""
     token = change(operator(), find_token(options["id"]))
-    return CommandAnswer(TokenOut.json(token), f"Token '{token.name}' {done}.")
+    return CommandAnswer(_TokenOut.json(token), f"Token '{token.name}' {done}.")
 
 
 def find_token(text: str) -> ApiToken:
@@ -163,17 +163,17 @@ def find_token(text: str) -> ApiToken:
     return found[0]
 
 
-def reached_groups(token: ApiToken) -> list[dict[str, Any]]:
+def _reached_groups(token: ApiToken) -> list[dict[str, Any]]:
     """The groups that the token reaches now, with its user's role and what the token itself may do there."""
     if not token.is_valid() or not token.user.is_active:
         return []
     actor = actor_for_token(token, via=Via.COMMAND)
     if actor.all_groups:
-        return [{"group": "*", "role": Role.ADMIN.value, "may": rights_in(actor, None)}]
+        return [{"group": "*", "role": Role.ADMIN.value, "may": _rights_in(actor, None)}]
     slugs = dict(Group.objects.filter(key__in=actor.roles).values_list("key", "slug"))
     return sorted(
         (
-            {"group": slugs[key], "role": str(role), "may": rights_in(actor, key)}
+            {"group": slugs[key], "role": str(role), "may": _rights_in(actor, key)}
             for key, role in actor.roles.items()
             if key in slugs
         ),
@@ -181,15 +181,15 @@ def reached_groups(token: ApiToken) -> list[dict[str, Any]]:
     )
 
 
-def rights_in(actor: Actor, group_key: int | None) -> list[str]:
+def _rights_in(actor: Actor, group_key: int | None) -> list[str]:
     """The rights that the actor has in a group, or in every group, lowest first."""
     return [right for right in ROLE_FOR if actor.may(right, group_key)]
 
 
-def rights_text(token: ApiToken) -> str:
+def _rights_text(token: ApiToken) -> str:
     """What the token may do now, as text: its rights by group, then the right to make groups."""
     places: dict[str, list[str]] = {}
-    for reached in reached_groups(token):
+    for reached in _reached_groups(token):
         where = "every group" if reached["group"] == "*" else str(reached["group"])
         places.setdefault(", ".join(reached["may"]) or "nothing", []).append(where)
     parts = [f"{rights} in {', '.join(groups)}" for rights, groups in places.items()]
@@ -198,7 +198,7 @@ def rights_text(token: ApiToken) -> str:
     return "; ".join(parts) or "nothing"
 
 
-class TokenOut(Answer):
+class _TokenOut(Answer):
     """A token with what it reaches now; `groups` is null if it is bound to none."""
 
     id: UUID
@@ -210,14 +210,14 @@ class TokenOut(Answer):
         ShownAs(lambda token, _: None if token.all_groups else [group.slug for group in token.groups.all()]),
     ]
     default_group: Annotated[str | None, ShownAs("default_group.slug")]
-    reaches: Annotated[list[dict[str, Any]], ShownAs(lambda token, _: reached_groups(token))]
+    reaches: Annotated[list[dict[str, Any]], ShownAs(lambda token, _: _reached_groups(token))]
     state: str
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
 
 
-def bound_groups(token: ApiToken) -> str:
+def _bound_groups(token: ApiToken) -> str:
     """The groups that the token is bound to, as text."""
     if token.all_groups:
         return "every group of its user"
@@ -249,12 +249,12 @@ class Command(LociCommand):
              option("--default-group", metavar="G", help="used if a call names no group"),
              option("--days", type=int, help="lifetime; default: the setting access.token_days")),
         ),
-        "list": CommandVerb(list_tokens, "list all tokens, newest first"),
+        "list": CommandVerb(_list_tokens, "list all tokens, newest first"),
         "suspend": CommandVerb(
-            partial(change_token, suspend_token, "is suspended"), "refuse a token until it is resumed", (ID,)
+            partial(_change_token, suspend_token, "is suspended"), "refuse a token until it is resumed", (ID,)
         ),
         "resume": CommandVerb(
-            partial(change_token, resume_token, "works again"), "let a suspended token work again", (ID,)
+            partial(_change_token, resume_token, "works again"), "let a suspended token work again", (ID,)
         ),
-        "revoke": CommandVerb(partial(change_token, revoke_token, "is revoked"), "revoke a token now", (ID,)),
+        "revoke": CommandVerb(partial(_change_token, revoke_token, "is revoked"), "revoke a token now", (ID,)),
     }  # fmt: skip

@@ -26,7 +26,7 @@ from access.sign_in.users import PersonChange, add_person, change_person, log_ab
 
 log = logging.getLogger(__name__)
 ASK = "Ask an admin of Loci."
-REFUSAL_LOGGED_EVERY = timedelta(minutes=10)  # per name; a page behind a proxy may reload endlessly
+_REFUSAL_LOGGED_EVERY = timedelta(minutes=10)  # per name; a page behind a proxy may reload endlessly
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def sign_in(request: HttpRequest, visitor: Visitor) -> User:
     except LociError as refusal:
         log_refusal(request, visitor, refusal)
         raise
-    apply_groups(user, visitor)
+    _apply_groups(user, visitor)
     login(request, user, backend=BACKEND)
     note_login(request, visitor.way, called=visitor.name)
     log_success(request, user.get_username(), user, way=visitor.way)
@@ -73,7 +73,7 @@ def find_or_create(visitor: Visitor) -> User:
         return create_user(visitor)
     if not user.is_active:
         raise NotPermitted(f"The account '{user}' is switched off.", hint=ASK)
-    link_identity(user, visitor)
+    _link_identity(user, visitor)
     return user
 
 
@@ -104,14 +104,14 @@ def create_user(visitor: Visitor) -> User:
     if not name:
         raise NotPermitted(f"The name '{visitor.label}' belongs to another person here.", hint=ASK)
     with transaction.atomic():
-        user = add_person(sign_in_actor(visitor), name, PersonChange(email=visitor.email), password=None)
+        user = add_person(_sign_in_actor(visitor), name, PersonChange(email=visitor.email), password=None)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-        link_identity(user, visitor)
+        _link_identity(user, visitor)
     return user
 
 
-def link_identity(user: User, visitor: Visitor) -> None:
+def _link_identity(user: User, visitor: Visitor) -> None:
     """Store the provider's subject for the account, so that a changed e-mail address does not matter; logged once."""
     if not visitor.subject:
         return
@@ -120,15 +120,15 @@ def link_identity(user: User, visitor: Visitor) -> None:
             issuer=visitor.issuer, subject=visitor.subject, defaults={"user": user}
         )
         if is_new:
-            log_about(sign_in_actor(visitor), user, {"action": "identity", "issuer": visitor.issuer})
+            log_about(_sign_in_actor(visitor), user, {"action": "identity", "issuer": visitor.issuer})
 
 
-def apply_groups(user: User, visitor: Visitor) -> None:
+def _apply_groups(user: User, visitor: Visitor) -> None:
     """Set the roles in the mapped groups from the provider's groups; without `groups` nothing changes."""
     chosen = settings.LOCI.sign_in
     if visitor.groups is None:
         return
-    actor = sign_in_actor(visitor)
+    actor = _sign_in_actor(visitor)
     for slug, role in wanted_roles(read_rules(chosen.groups), visitor.groups).items():
         try:
             group = find_group(actor, slug)
@@ -143,15 +143,15 @@ def apply_groups(user: User, visitor: Visitor) -> None:
         change_person(actor, user, PersonChange(is_staff=bool(visitor.groups & set(chosen.curators))))
 
 
-def sign_in_actor(visitor: Visitor) -> Actor:
+def _sign_in_actor(visitor: Visitor) -> Actor:
     """The Actor of changes made by single sign-on: the settings decide, not the person."""
     return Actor(name=f"sign-in/{visitor.way}", via=Via.APP, scopes=ALL_SCOPES, all_groups=True)
 
 
 def log_refusal(request: HttpRequest, visitor: Visitor, refusal: LociError) -> None:
-    """Log a refused login with its reason, once per REFUSAL_LOGGED_EVERY."""
-    since = timezone.now() - REFUSAL_LOGGED_EVERY
-    subject, actor = f"user:{visitor.label}", sign_in_actor(visitor)
+    """Log a refused login with its reason, once per _REFUSAL_LOGGED_EVERY."""
+    since = timezone.now() - _REFUSAL_LOGGED_EVERY
+    subject, actor = f"user:{visitor.label}", _sign_in_actor(visitor)
     same = AuditEntry.objects.filter(operation=Operation.LOGIN, subject=subject[:200], actor=actor.name)
     if same.filter(at__gt=since).exists():
         return

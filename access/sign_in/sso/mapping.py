@@ -11,7 +11,7 @@ class WrongRule(ValueError):
 
 
 @dataclass(frozen=True)
-class GroupRule:
+class _GroupRule:
     """People in the provider's group `value` have `role` in the group `slug`."""
 
     value: str
@@ -19,7 +19,7 @@ class GroupRule:
     role: str
 
 
-def read_rules(texts: Iterable[str]) -> tuple[GroupRule, ...]:
+def read_rules(texts: Iterable[str]) -> tuple[_GroupRule, ...]:
     """The rules of the setting `sign_in.groups`. Raises WrongRule."""
     rules = []
     for text in texts:
@@ -27,11 +27,11 @@ def read_rules(texts: Iterable[str]) -> tuple[GroupRule, ...]:
         slug, has_role, role = rest.partition(":")
         if not (has_group and has_role and value.strip() and slug.strip() and role.strip() in ROLES):
             raise WrongRule(repr(text))
-        rules.append(GroupRule(value.strip(), slug.strip(), role.strip()))
+        rules.append(_GroupRule(value.strip(), slug.strip(), role.strip()))
     return tuple(rules)
 
 
-def wanted_roles(rules: Iterable[GroupRule], values: Collection[str]) -> dict[str, str]:
+def wanted_roles(rules: Iterable[_GroupRule], values: Collection[str]) -> dict[str, str]:
     """The role in every group that the rules name: the highest of the matching rules, or empty."""
     wanted: dict[str, str] = {}
     for rule in rules:

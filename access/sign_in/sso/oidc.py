@@ -24,12 +24,12 @@ from access.sign_in.sso.admission import Visitor
 
 log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 5
-KEPT_S: Final = 3600  # how long a provider's configuration is used before it is read again
-SKEW_S: Final = 60  # how far the provider's clock may be off
-CALLBACK: Final = "people:oidc-callback"
+_KEPT_S: Final = 3600  # how long a provider's configuration is used before it is read again
+_SKEW_S: Final = 60  # how far the provider's clock may be off
+_CALLBACK: Final = "people:oidc-callback"
 STATES: Final = "oidc_states"  # where the library keeps what it sent, in the session
 NEXT: Final = "oidc_login_next"  # as above
-ALGORITHMS: Final = (
+_ALGORITHMS: Final = (
     "RS256",
     "ES256",
     "RS384",
@@ -38,18 +38,18 @@ ALGORITHMS: Final = (
     "ES512",
 )  # what the library can verify, best known first
 UNREACHABLE: Final = "The sign-in provider does not answer."
-AGAIN: Final = "Try again, or log in with a password."
+_AGAIN: Final = "Try again, or log in with a password."
 _found: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
-def discover(issuer: str) -> dict[str, Any]:
+def _discover(issuer: str) -> dict[str, Any]:
     """The provider's configuration, cached for an hour.
 
     Raises:
         Unavailable: it cannot be read, or is that of another issuer.
     """
     read_at, found = _found.get(issuer, (0.0, {}))
-    if found and time.monotonic() - read_at < KEPT_S:
+    if found and time.monotonic() - read_at < _KEPT_S:
         return found
     try:
         response = requests.get(
@@ -58,10 +58,10 @@ def discover(issuer: str) -> dict[str, Any]:
         response.raise_for_status()
         found = response.json()
     except (requests.RequestException, ValueError) as error:
-        raise Unavailable(UNREACHABLE, hint=AGAIN) from error
+        raise Unavailable(UNREACHABLE, hint=_AGAIN) from error
     wanted = ("issuer", "authorization_endpoint", "token_endpoint", "jwks_uri")
     if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in wanted):
-        raise Unavailable("The sign-in provider's configuration is incomplete.", hint=AGAIN)
+        raise Unavailable("The sign-in provider's configuration is incomplete.", hint=_AGAIN)
     if found["issuer"].rstrip("/") != issuer.rstrip("/"):
         raise Unavailable(
             "The sign-in provider calls itself by another name than sign_in.oidc_issuer.",
@@ -71,10 +71,10 @@ def discover(issuer: str) -> dict[str, Any]:
     return found
 
 
-def library_setting(name: str, *default: Any) -> Any:
+def _library_setting(name: str, *default: Any) -> Any:
     """A setting of mozilla-django-oidc, from Loci's settings and the provider's configuration."""
     chosen = settings.LOCI.sign_in
-    provider = discover(chosen.oidc_issuer)
+    provider = _discover(chosen.oidc_issuer)
     methods = provider.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     offered = provider.get("id_token_signing_alg_values_supported") or ["RS256"]
     known = {
@@ -85,11 +85,11 @@ def library_setting(name: str, *default: Any) -> Any:
         "OIDC_RP_CLIENT_ID": chosen.oidc_client_id,
         "OIDC_RP_CLIENT_SECRET": chosen.oidc_client_secret,
         "OIDC_RP_SCOPES": " ".join(chosen.oidc_scopes),
-        "OIDC_RP_SIGN_ALGO": next((each for each in ALGORITHMS if each in offered), "RS256"),
+        "OIDC_RP_SIGN_ALGO": next((each for each in _ALGORITHMS if each in offered), "RS256"),
         "OIDC_TOKEN_USE_BASIC_AUTH": "client_secret_post" not in methods,
         "OIDC_USE_PKCE": True,
         "OIDC_TIMEOUT": TIMEOUT_S,
-        "OIDC_AUTHENTICATION_CALLBACK_URL": CALLBACK,
+        "OIDC_AUTHENTICATION_CALLBACK_URL": _CALLBACK,
     }
     if name in known:
         return known[name]
@@ -101,13 +101,13 @@ def library_setting(name: str, *default: Any) -> Any:
 class ToProvider(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
     """Redirects to the provider, with state, nonce and PKCE kept in the session."""
 
-    get_settings = staticmethod(library_setting)
+    get_settings = staticmethod(_library_setting)
 
 
 class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
     """The provider: exchanges a code for claims, without logging anybody in."""
 
-    get_settings = staticmethod(library_setting)
+    get_settings = staticmethod(_library_setting)
 
     def retrieve_matching_jwk(self, token: str) -> jwt.PyJWK:
         """The provider's key that signed the token: the one it names, or the only one for the algorithm."""
@@ -127,14 +127,14 @@ class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
 
     def _verify_jws(self, payload: str, key: Any) -> dict[str, Any]:
         """The ID token's claims, after checking signature, issuer, audience and expiry."""
-        issuer = discover(settings.LOCI.sign_in.oidc_issuer)["issuer"]
+        issuer = _discover(settings.LOCI.sign_in.oidc_issuer)["issuer"]
         claims: dict[str, Any] = jwt.decode(
             payload,
             key,
             algorithms=[self.OIDC_RP_SIGN_ALGO],
             audience=self.OIDC_RP_CLIENT_ID,
             issuer=issuer,
-            leeway=SKEW_S,
+            leeway=_SKEW_S,
             options={"require": ["iss", "aud", "exp", "iat", "sub"]},
         )
         if claims.get("azp", self.OIDC_RP_CLIENT_ID) != self.OIDC_RP_CLIENT_ID:
@@ -149,7 +149,7 @@ class Provider(OIDCAuthenticationBackend):  # type: ignore[misc]  # as above
                 "client_secret": self.OIDC_RP_CLIENT_SECRET,
                 "grant_type": "authorization_code",
                 "code": code,
-                "redirect_uri": request.build_absolute_uri(reverse(CALLBACK)),
+                "redirect_uri": request.build_absolute_uri(reverse(_CALLBACK)),
                 "code_verifier": kept.get("code_verifier"),
             }
         )
@@ -173,22 +173,22 @@ def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
     kept = states.pop(request.GET.get("state", ""), None)
     request.session.modified = True
     if not isinstance(kept, dict):
-        raise NotPermitted("This sign-in has expired or began in another browser.", hint=AGAIN)
+        raise NotPermitted("This sign-in has expired or began in another browser.", hint=_AGAIN)
     if request.GET.get("error"):
-        raise NotPermitted("The sign-in provider did not let you through.", hint=AGAIN)
+        raise NotPermitted("The sign-in provider did not let you through.", hint=_AGAIN)
     try:
         claims = Provider().read_claims(request, code=request.GET.get("code", ""), kept=kept)
     except requests.HTTPError as error:
-        raise NotPermitted("The sign-in provider refused the answer.", hint=AGAIN) from error
+        raise NotPermitted("The sign-in provider refused the answer.", hint=_AGAIN) from error
     except requests.RequestException as error:
-        raise Unavailable(UNREACHABLE, hint=AGAIN) from error
+        raise Unavailable(UNREACHABLE, hint=_AGAIN) from error
     except (jwt.PyJWTError, SuspiciousOperation, KeyError, TypeError, ValueError, AttributeError) as error:
         log.warning("a sign-in failed: %s: %s", type(error).__name__, error)
-        raise NotPermitted("The sign-in provider's answer is not valid.", hint=AGAIN) from error
-    return read_visitor(claims), str(request.session.pop(NEXT, None) or "")
+        raise NotPermitted("The sign-in provider's answer is not valid.", hint=_AGAIN) from error
+    return _read_visitor(claims), str(request.session.pop(NEXT, None) or "")
 
 
-def read_visitor(claims: Mapping[str, Any]) -> Visitor:
+def _read_visitor(claims: Mapping[str, Any]) -> Visitor:
     """The visitor that the claims describe. An e-mail address counts only if the provider has verified it."""
     chosen = settings.LOCI.sign_in
     named = claims.get(chosen.groups_claim)

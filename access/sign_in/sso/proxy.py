@@ -23,11 +23,11 @@ def proxied_visitor(request: HttpRequest) -> Visitor | None:
     chosen = settings.LOCI.sign_in
     if not chosen.proxy_header or not is_trusted(peer_of(request)):
         return None
-    name = header_of(request, chosen.proxy_header)
+    name = _header_of(request, chosen.proxy_header)
     if not name or len(name) > MAX_NAME_CHARS:
         return None
     email = name if "@" in name else ""
-    sent = header_of(request, chosen.proxy_groups_header) if chosen.proxy_groups_header else None
+    sent = _header_of(request, chosen.proxy_groups_header) if chosen.proxy_groups_header else None
     groups = None if sent is None else frozenset(filter(None, map(str.strip, sent.split(","))))
     return Visitor(SignInWay.PROXY, name=name, email=email, groups=groups)
 
@@ -42,7 +42,7 @@ def is_trusted(address: str) -> bool:
     return any(parsed in ip_network(peer) for peer in settings.LOCI.sign_in.proxy_peers)
 
 
-def header_of(request: HttpRequest, name: str) -> str | None:
+def _header_of(request: HttpRequest, name: str) -> str | None:
     """The header's value; None if it is missing or was sent twice.
 
     Read as it was sent where the server keeps that: "X_Remote_User" is another header, which a proxy may let pass.
@@ -63,7 +63,7 @@ def end_other_persons_session(get_response: Handler) -> Handler:
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
             if settings.SESSION_COOKIE_NAME in request.COOKIES:
-                await sync_to_async(check_person)(request)
+                await sync_to_async(_check_person)(request)
             response: HttpResponseBase = await get_response(request)
             return response
 
@@ -71,13 +71,13 @@ def end_other_persons_session(get_response: Handler) -> Handler:
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
-            check_person(request)
+            _check_person(request)
         return get_response(request)  # type: ignore[return-value]  # as in the branch above
 
     return answer
 
 
-def check_person(request: HttpRequest) -> None:
+def _check_person(request: HttpRequest) -> None:
     """Log out if a proxy began the session and now names another person, or none."""
     noted = request.session.get(NOTED) or {}
     if noted.get("by") != SignInWay.PROXY:

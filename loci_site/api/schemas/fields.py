@@ -27,7 +27,7 @@ Timestamp = Annotated[
     BeforeValidator(parse_timestamp),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": [EXAMPLE]}),
 ]
-SET_BY_CHECKS = frozenset({"removed_characters", "findings"})  # of a draft
+_SET_BY_CHECKS = frozenset({"removed_characters", "findings"})  # of a draft
 Confidence = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 
@@ -60,7 +60,7 @@ def accepted(field: RecordField) -> Any:
 
 def stored_fields(base: type[BaseModel]) -> Any:
     """A model with the fields of a draft, in its order; a subclass declares those that the registry does not know."""
-    defaults = {name: value for name, value in vars(Draft("")).items() if name not in SET_BY_CHECKS}
+    defaults = {name: value for name, value in vars(Draft("")).items() if name not in _SET_BY_CHECKS}
     definitions: dict[str, Any] = {
         name: (accepted(BY_NAME[name]) if name in BY_NAME else Any, default)
         for name, default in defaults.items()

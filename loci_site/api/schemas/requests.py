@@ -20,11 +20,11 @@ from memories.types import Scope, State, Type
 from sources.artifacts.reading.files import MAX_TEXT_BYTES
 from sources.models import ArtifactState
 
-TypeWord = Annotated[str, word_schema(Type.values)]
-ScopeWord = Annotated[str, word_schema(Scope.values)]
-StateWord = Annotated[str, word_schema([*State.values, "all"])]
-TrustWord = Annotated[str, word_schema(TRUST_FILTERS)]
-PolicyWord = Annotated[str, word_schema(CandidatePolicy.values)]
+_TypeWord = Annotated[str, word_schema(Type.values)]
+_ScopeWord = Annotated[str, word_schema(Scope.values)]
+_StateWord = Annotated[str, word_schema([*State.values, "all"])]
+_TrustWord = Annotated[str, word_schema(TRUST_FILTERS)]
+_PolicyWord = Annotated[str, word_schema(CandidatePolicy.values)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
 
@@ -39,7 +39,7 @@ class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
 
     content: str = Field(description="The text to remember.")
     group: str | None = Field(None, description="Default: the token's group, else LOCI_GROUP.")
-    scope: ScopeWord | None = Field(
+    scope: _ScopeWord | None = Field(
         None, description="Default: group, unless the group or access.default_scope has another rule."
     )
     thread: str = ""
@@ -139,9 +139,9 @@ class RecallQuery(RecallLimits):
     """The same as query parameters, with one for each filter; `type`, `tag` and `id` may be repeated."""
 
     id: list[str] = []
-    type: list[TypeWord] = []
+    type: list[_TypeWord] = []
     tag: list[str] = []
-    scope: ScopeWord | None = None
+    scope: _ScopeWord | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
     min_importance: Annotated[int, Field(ge=0, le=10)] = 0
     thread: str = Field("", description="Only memories of the thread of this name.")
@@ -194,11 +194,11 @@ class MemoryListQuery(PageQuery, PastQuery):
     """Filters of a list; `type`, `state`, `trust` and `tag` may be repeated (all tags must match)."""
 
     group: str | None = None
-    type: list[TypeWord] = []
-    state: list[StateWord] = Field(
+    type: list[_TypeWord] = []
+    state: list[_StateWord] = Field(
         [], description="Default: live; with as_of or known_at also memories that are history by now."
     )
-    trust: list[TrustWord] = []
+    trust: list[_TrustWord] = []
     tag: list[str] = []
     q: str = Field("", description="Part of the text.")
 
@@ -271,7 +271,7 @@ class GroupEditIn(Body):
 
     title: str | None = None
     instructions: str | None = None
-    policy: PolicyWord | None = None
+    policy: _PolicyWord | None = None
     policy_confidence: Confidence | None = None
     archived: StrictBool | None = None
     default_scope: str | None = Field(

@@ -88,7 +88,7 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
 
 def list_webhooks(actor: Actor) -> list[Webhook]:
     """Every webhook. Raises NotPermitted."""
-    check_admin(actor)
+    _check_admin(actor)
     return list(Webhook.objects.all())
 
 
@@ -100,7 +100,7 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
         InvalidInput: the name, the events, or the address, which is private and not listed, or not https.
         Conflict: there are too many.
     """
-    check_admin(actor)
+    _check_admin(actor)
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARS:
         raise InvalidInput(
@@ -133,7 +133,7 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
         NotFound: there is no such action.
         Conflict: a test waits already, or the webhook is off.
     """
-    check_admin(actor)
+    _check_admin(actor)
     with transaction.atomic():
         if action in ("on", "off"):
             Webhook.objects.filter(pk=webhook.pk).update(is_on=action == "on")
@@ -157,7 +157,7 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
 
 def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
     """The newest deliveries to all receivers. Raises NotPermitted."""
-    check_admin(actor)
+    _check_admin(actor)
     return list(Delivery.objects.select_related("user", "webhook")[:limit])
 
 
@@ -183,7 +183,7 @@ def _check_events(events: Collection[str], offered: Sequence[Event]) -> list[str
     return [str(event.value) for event in offered if event in events]
 
 
-def check_admin(actor: Actor) -> None:
+def _check_admin(actor: Actor) -> None:
     """Raise NotPermitted unless the actor may administer every group."""
     if not actor.is_admin_of_all:
         raise NotPermitted(

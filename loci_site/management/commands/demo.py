@@ -50,7 +50,7 @@ def prepare_home(folder: Path) -> bool:
     return True
 
 
-def remove_home(folder: Path) -> None:
+def _remove_home(folder: Path) -> None:
     """Delete the folder. Raises DemoError unless `loci demo` made it, or while its server runs."""
     if not (folder / MARK).is_file():
         raise _DemoError(f"There is no sample team in {folder}.", hint="'loci demo' makes one.")
@@ -89,7 +89,7 @@ class Command(LociCommand):
         """Fill, run or remove; an error ends it with one sentence and status 1."""
         folder = demo_home(settings.LOCI.home)
         if options["remove"]:
-            remove_home(folder)
+            _remove_home(folder)
             return CommandAnswer({"removed": str(folder)}, f"Removed {folder}.")
         if prepare_home(folder):
             self._fill(folder)
@@ -104,7 +104,7 @@ class Command(LociCommand):
         env = environment(folder) | {"LOCI_DEMO_PASSWORD": password}
         done = subprocess.run([sys.executable, "-P", "-m", "loci_site.management.demo"], env=env, check=False)
         if done.returncode:
-            remove_home(folder)
+            _remove_home(folder)
             raise CommandError("The sample team could not be made; the message is above.")
         self._print(f"Log in as {PEOPLE}.\nPassword, shown only once: {password}")
         self._print(f"Remove it with: {command_line('demo --remove')}")

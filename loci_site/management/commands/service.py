@@ -22,7 +22,7 @@ from storage.version import DISTRIBUTION
 
 NAME: Final = "loci"
 LABEL: Final = "org.loci-memory.loci"  # launchd names services like host names
-SYSTEM_USER: Final = "loci"
+_SYSTEM_USER: Final = "loci"
 STATE_FOLDER: Final = Path("/var/lib/loci")
 _HOMES: Final = (Path("/home"), Path("/root"), Path("/run/user"))
 
@@ -100,8 +100,8 @@ def _system_lines(service: Service) -> list[str]:
         else [f"ReadWritePaths={quoted(str(service.home))}"]
     )
     return [
-        f"User={SYSTEM_USER}",
-        f"Group={SYSTEM_USER}",
+        f"User={_SYSTEM_USER}",
+        f"Group={_SYSTEM_USER}",
         "# Variables such as LOCI_METRICS_TOKEN; all else is in config.toml in LOCI_HOME.",
         "EnvironmentFile=-/etc/loci/loci.env",
         *folder,
@@ -116,7 +116,7 @@ def quoted(word: str) -> str:
     return f'"{escaped}"' if any(sign in escaped for sign in " \t\"'\\") else escaped
 
 
-def launchd_plist(service: Service) -> str:
+def _launchd_plist(service: Service) -> str:
     """The property list of a launchd agent, or with `is_system` of a daemon."""
     log = str(service.home / "logs" / "launchd.log")
     plist = {
@@ -132,7 +132,7 @@ def launchd_plist(service: Service) -> str:
         "StandardErrorPath": log,
     }
     if service.is_system:
-        plist["UserName"] = SYSTEM_USER
+        plist["UserName"] = _SYSTEM_USER
     return plistlib.dumps(plist).decode()
 
 
@@ -143,7 +143,7 @@ class ServiceError(LociError):
 
 
 @dataclass(frozen=True)
-class ServicePlan:
+class _ServicePlan:
     """A service's file with its text, and the commands that start it and that stop it."""
 
     service: Service
@@ -154,7 +154,7 @@ class ServicePlan:
     after_stop: tuple[Sequence[str], ...] = ()
 
 
-def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> ServicePlan:
+def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == "darwin") -> _ServicePlan:
     """What an installation would do on this machine; nothing is written."""
     if is_system and not os.environ.get("LOCI_HOME", "").strip():  # none was chosen
         home = STATE_FOLDER
@@ -165,10 +165,10 @@ def plan_service(*, is_system: bool, home: Path, is_mac: bool = sys.platform == 
         domain = "system" if is_system else f"gui/{os.getuid()}"
         start = (("launchctl", "bootstrap", domain, str(path)),)
         stop = (("launchctl", "bootout", f"{domain}/{LABEL}"),)
-        return ServicePlan(service, path, launchd_plist(service), start, stop)
+        return _ServicePlan(service, path, _launchd_plist(service), start, stop)
     folder = Path("/etc/systemd/system") if is_system else Path("~/.config/systemd/user").expanduser()
     ctl = ("systemctl",) if is_system else ("systemctl", "--user")
-    return ServicePlan(
+    return _ServicePlan(
         service,
         folder / f"{NAME}.service",
         systemd_unit(service),
@@ -193,7 +193,7 @@ def program_words() -> tuple[str, ...]:
     return (sys.executable, "-P", "-c", "from loci_site.management.cli import main; main()")
 
 
-def install_service(plan: ServicePlan) -> Iterator[str]:
+def _install_service(plan: _ServicePlan) -> Iterator[str]:
     """Write the service's file and start it; yields a line for each thing done.
 
     Raises:
@@ -211,7 +211,7 @@ def install_service(plan: ServicePlan) -> Iterator[str]:
     yield "Loci runs, and starts again with the machine." if plan.service.is_system else "Loci runs."
 
 
-def uninstall_service(plan: ServicePlan) -> Iterator[str]:
+def _uninstall_service(plan: _ServicePlan) -> Iterator[str]:
     """Stop the service and delete its file; memories, keys and backups stay."""
     check_rights(plan)
     if not plan.path.exists():
@@ -227,7 +227,7 @@ def uninstall_service(plan: ServicePlan) -> Iterator[str]:
     yield f"The memories, keys and backups are still in {plan.service.home}."
 
 
-def check_rights(plan: ServicePlan) -> None:
+def check_rights(plan: _ServicePlan) -> None:
     """Raise ServiceError unless this user may change this kind of service, and a service manager is there."""
     if plan.service.is_system and os.geteuid() != 0:
         raise ServiceError("Only root can change a service of the machine.", hint="Use sudo, or '--user'.")
@@ -246,7 +246,7 @@ def check_readable(program: Sequence[str]) -> None:
         closed = [str(folder) for folder in path.resolve().parents if not folder.stat().st_mode & 0o001]
         if closed:
             raise ServiceError(
-                f"{path} is below {closed[0]}, which the service's user {SYSTEM_USER} may not enter.",
+                f"{path} is below {closed[0]}, which the service's user {_SYSTEM_USER} may not enter.",
                 hint=f"Install Loci for the whole machine: 'pipx install --global {DISTRIBUTION}'.",
             )
 
@@ -254,19 +254,19 @@ def check_readable(program: Sequence[str]) -> None:
 def _make_user(home: Path) -> Iterator[str]:
     """Create the service's user if it is missing, and its folder; yields what was made."""
     try:
-        pwd.getpwnam(SYSTEM_USER)
+        pwd.getpwnam(_SYSTEM_USER)
     except KeyError:
         if shutil.which("useradd") is None:
             raise ServiceError(
-                f"The user {SYSTEM_USER} is missing.", hint="Create it, then try again."
+                f"The user {_SYSTEM_USER} is missing.", hint="Create it, then try again."
             ) from None
         run_tool(
-            ["useradd", "--system", "--home-dir", str(home), "--shell", "/usr/sbin/nologin", SYSTEM_USER]
+            ["useradd", "--system", "--home-dir", str(home), "--shell", "/usr/sbin/nologin", _SYSTEM_USER]
         )
-        yield f"Created the user {SYSTEM_USER}."
+        yield f"Created the user {_SYSTEM_USER}."
     if not home.exists():
         home.mkdir(mode=0o700, parents=True)
-        shutil.chown(home, SYSTEM_USER, SYSTEM_USER)
+        shutil.chown(home, _SYSTEM_USER, _SYSTEM_USER)
         yield f"Created {home}."
 
 
@@ -294,11 +294,13 @@ def install(options: dict[str, Any]) -> CommandAnswer:
     plan = plan_service(is_system=options["system"], home=settings.LOCI.home)
     if options["print"]:
         return CommandAnswer({"file": plan.text}, plan.text.removesuffix("\n"))
-    return _carried_out(install_service(plan), advice(plan))
+    return _carried_out(_install_service(plan), advice(plan))
 
 
 def uninstall(options: dict[str, Any]) -> CommandAnswer:
-    return _carried_out(uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home)))
+    return _carried_out(
+        _uninstall_service(plan_service(is_system=options["system"], home=settings.LOCI.home))
+    )
 
 
 def _carried_out(steps: Iterator[str], told: Sequence[str] = ()) -> CommandAnswer:
@@ -310,7 +312,7 @@ def _carried_out(steps: Iterator[str], told: Sequence[str] = ()) -> CommandAnswe
     return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
-def advice(plan: ServicePlan) -> list[str]:
+def advice(plan: _ServicePlan) -> list[str]:
     """What a person should know after an installation."""
     lines = [f"Data: {plan.service.home}. Settings: config.toml in it."]
     variables = sorted(

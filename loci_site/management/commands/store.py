@@ -148,7 +148,7 @@ def as_text(report: _UpgradeReport) -> str:
     return "\n".join(lines)
 
 
-UPGRADE: Final = CommandVerb(
+_UPGRADE: Final = CommandVerb(
     upgrade,
     "show how to upgrade; with --check, compare the installed version, the store and the newest backup",
     (flag("--check", "compare; change nothing"),),
@@ -258,5 +258,5 @@ class Command(FaceCommand):
         "encrypt": ENCRYPT,
         "decrypt": DECRYPT,
         "move": MOVE,
-        "upgrade": UPGRADE,
+        "upgrade": _UPGRADE,
     }

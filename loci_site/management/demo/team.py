@@ -72,7 +72,7 @@ INSTRUCTIONS = {
     "ledger": "Amounts are integer cents. Ask before changing the schema; name the ticket of each decision.",
     "support": "Answers to customers are polite and short. What agents write here waits for a person.",
 }
-MIAS = (
+_MIAS = (
     "Invoices are mailed at six in the morning, Lisbon time, after the nightly close.",
     "Customers abroad get their invoices without value-added tax once their number is checked.",
     "The glossary of the ledger is in the handbook under accounting.",
@@ -145,7 +145,7 @@ def live(team: _Team, stored: list[StoreResult]) -> None:
     """Curate, contribute, ask and maintain, so that every page has something to show."""
     curate(team.alice, stored)
     mia = actor_for_user(team.people["mia"], via=Via.ADMIN)
-    for text in MIAS:
+    for text in _MIAS:
         store(mia, Draft(text, group="ledger", scope="group"))
     ask(team.agent)
     _maintain(team.alice)

@@ -33,7 +33,7 @@ from loci_site.mcp.transports.fast_path import (
 PATH = "/mcp"
 PING_S = 15.0  # as the SDK has it
 # What Django's middleware adds to each of its answers.
-ADDED_HEADERS = (
+_ADDED_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -132,7 +132,7 @@ async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Rece
 
 
 async def _start(send: Send, headers: HeaderList) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [*headers, *ADDED_HEADERS]})
+    await send({"type": "http.response.start", "status": 200, "headers": [*headers, *_ADDED_HEADERS]})
 
 
 async def _gone(receive: Receive) -> None:

@@ -31,13 +31,13 @@ from loci_site.mcp.server import LociServer
 from loci_site.oauth.grants import actor_for_access_token, audience_of, challenge_of
 from loci_site.server.db_threads import in_db_thread
 
-OUTBOX_MESSAGES = 16  # a slow client blocks its tool instead of filling our memory
+_OUTBOX_MESSAGES = 16  # a slow client blocks its tool instead of filling our memory
 
 # If the client goes or a middleware fails while the response leaves Django, it is neither read nor closed.
 UNREAD_S = 10.0
 
 # Django's server sets these itself for the bytes that it sends.
-HOP_HEADERS = frozenset({b"content-length", b"connection", b"transfer-encoding"})
+_HOP_HEADERS = frozenset({b"content-length", b"connection", b"transfer-encoding"})
 
 
 def lowlevel_server(server: MCPServer[Any]) -> Server[Any]:
@@ -52,19 +52,19 @@ async def serve_mcp(request: HttpRequest, server: Server[Any]) -> HttpResponseBa
     A JSON answer is one response, a stream of events a StreamingHttpResponse. If the client disconnects, the tool's
     coroutine is cancelled.
     """
-    if (refusal := find_refusal(request)) is not None:
+    if (refusal := _find_refusal(request)) is not None:
         return refusal
     limit: int = settings.LOCI.server.max_body_bytes
     body = request.read(limit + 1)  # request.body has a different limit
     if len(body) > limit:
-        return jsonrpc_error(
+        return _jsonrpc_error(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"The request body is larger than {limit} bytes. Send less text in one call.",
         )
     manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=limit)
-    exchange = TransportExchange(manager, transport_scope(request), body)
+    exchange = _TransportExchange(manager, _transport_scope(request), body)
     start = await exchange.start()
-    headers = response_headers(start)
+    headers = _response_headers(start)
     is_stream = any(
         name.lower() == "content-type" and value.startswith("text/event-stream")
         for name, value in headers.items()
@@ -76,12 +76,12 @@ async def serve_mcp(request: HttpRequest, server: Server[Any]) -> HttpResponseBa
     return HttpResponse(content, status=start["status"], headers=headers)
 
 
-def find_refusal(request: HttpRequest) -> HttpResponseBase | None:
+def _find_refusal(request: HttpRequest) -> HttpResponseBase | None:
     """The response to a request that must not reach the transport, or None."""
     own_origin = f"{request.scheme}://{request.get_host()}"  # get_host() also checks the Host header
     origin = request.headers.get("Origin")
     if origin and origin != own_origin and origin not in settings.LOCI.server.allowed_origins:
-        return jsonrpc_error(
+        return _jsonrpc_error(
             HTTPStatus.FORBIDDEN,
             "This Origin may not use the server. Add it to allowed_origins in [server] of config.toml.",
         )
@@ -90,13 +90,13 @@ def find_refusal(request: HttpRequest) -> HttpResponseBase | None:
     return None
 
 
-def jsonrpc_error(status: HTTPStatus, message: str) -> JsonResponse:
+def _jsonrpc_error(status: HTTPStatus, message: str) -> JsonResponse:
     """A JSON-RPC error without an id: the request was not parsed."""
     error = {"code": INVALID_REQUEST, "message": message}
     return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=status)
 
 
-def transport_scope(request: HttpRequest) -> Scope:
+def _transport_scope(request: HttpRequest) -> Scope:
     """The request's own ASGI scope, with duplicated headers, which the transport refuses, and without trailing white space.
 
     httptools keeps the white space that may stand behind a value (RFC 9110, 5.5).
@@ -106,27 +106,27 @@ def transport_scope(request: HttpRequest) -> Scope:
     return {**native, "headers": headers, "root_path": "", "state": {}}
 
 
-def response_headers(start: Message) -> dict[str, str]:
+def _response_headers(start: Message) -> dict[str, str]:
     """The transport's headers without those that Django's server sets."""
     headers: list[tuple[bytes, bytes]] = start["headers"]
     return {
         name.decode("latin-1"): value.decode("latin-1")
         for name, value in headers
-        if name.lower() not in HOP_HEADERS
+        if name.lower() not in _HOP_HEADERS
     }
 
 
-class TransportExchange(AsyncIterator[bytes]):
+class _TransportExchange(AsyncIterator[bytes]):
     """One request in the transport: a task, and an iterator over the chunks of its response.
 
     The task ends with the iteration, when the reader is cancelled, with `close()`, and if it is never read.
     """
 
     def __init__(self, manager: StreamableHTTPSessionManager, scope: Scope, body: bytes) -> None:
-        self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(OUTBOX_MESSAGES)
+        self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(_OUTBOX_MESSAGES)
         self._loop = asyncio.get_running_loop()
         # A task copies the context, so the tool knows the caller that the view has set.
-        self._task = self._loop.create_task(run_exchange(manager, scope, body, self._outbox))
+        self._task = self._loop.create_task(_run_exchange(manager, scope, body, self._outbox))
         self._unread: asyncio.TimerHandle | None = None
 
     async def start(self) -> Message:
@@ -165,7 +165,7 @@ class TransportExchange(AsyncIterator[bytes]):
         return message
 
 
-async def run_exchange(
+async def _run_exchange(
     manager: StreamableHTTPSessionManager, scope: Scope, body: bytes, outbox: asyncio.Queue[Message | None]
 ) -> None:
     """Pass one request through the transport; None in the outbox marks the end.
@@ -197,7 +197,7 @@ def receiver(body: bytes, then: Receive = _silence) -> Receive:
 
 
 find_actor = in_db_thread(actor_for_secret)
-find_program = in_db_thread(actor_for_access_token)
+_find_program = in_db_thread(actor_for_access_token)
 count_failed = in_db_thread(count_failed_token)
 
 
@@ -208,11 +208,11 @@ async def mcp_view(request: HttpRequest) -> HttpResponseBase:
     secret = secret.strip() if scheme.lower() == "bearer" else ""
     try:
         if settings.LOCI.access.oauth and secret and not secret.startswith(PREFIX):
-            actor = await find_program(secret, audience=audience_of(request))
+            actor = await _find_program(secret, audience=audience_of(request))
         else:
             actor = await find_actor(secret, via=Via.MCP)
     except NotAuthenticated as error:
-        return await refuse_caller(request, error, is_sent=bool(secret))
+        return await _refuse_caller(request, error, is_sent=bool(secret))
     except OperationalError as error:
         away = as_storage_error(error)
         if away is None:
@@ -225,15 +225,15 @@ async def mcp_view(request: HttpRequest) -> HttpResponseBase:
 @cache
 def mcp_server() -> Server[Any]:
     """The MCP server behind /mcp, one per process."""
-    return lowlevel_server(LociServer(find_request_actor))
+    return lowlevel_server(LociServer(_find_request_actor))
 
 
-async def find_request_actor() -> Actor:
+async def _find_request_actor() -> Actor:
     """The Actor that the view has set for this request."""
     return current_actor()
 
 
-async def refuse_caller(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+async def _refuse_caller(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
     """The 401 with what RFC 6750 and 9728 require, without the secret; 429 after too many invalid tokens from one address."""
     if is_sent:
         counted = await count_failed(error, address=address_of(request), via=Via.MCP)

@@ -26,10 +26,10 @@ from pydantic_core import to_json
 
 from loci_site.mcp.tools import TOOLS
 
-METHOD = "tools/call"
-HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
+_METHOD = "tools/call"
+_HANDSHAKE = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 MODERN = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
-ACCEPTED = frozenset(
+_ACCEPTED = frozenset(
     {
         b"application/json, text/event-stream",
         b"application/json,text/event-stream",
@@ -37,8 +37,8 @@ ACCEPTED = frozenset(
     }
 )
 OWN_KEYS = "io.modelcontextprotocol/"  # the protocol's own, in _meta
-ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY})
-HALF_PAIRS = (b"\\ud", b"\\uD")  # half of a surrogate pair may be among them
+_ENVELOPE = frozenset({PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY})
+_HALF_PAIRS = (b"\\ud", b"\\uD")  # half of a surrogate pair may be among them
 STREAM_HEADERS = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"content-type", b"text/event-stream"),
@@ -63,7 +63,7 @@ class PlainCall:
 def plain_call(headers: Headers, body: bytes) -> PlainCall | None:
     """Read a request; None where anything about it is not plain."""
     is_modern = headers.get(b"mcp-protocol-version") in MODERN
-    if not _has_plain_headers(headers, is_modern=is_modern) or any(half in body for half in HALF_PAIRS):
+    if not _has_plain_headers(headers, is_modern=is_modern) or any(half in body for half in _HALF_PAIRS):
         return None
     try:
         sent = json.loads(body.decode())
@@ -72,7 +72,7 @@ def plain_call(headers: Headers, body: bytes) -> PlainCall | None:
     if type(sent) is not dict or sent.keys() != {"jsonrpc", "id", "method", "params"}:
         return None
     params = sent["params"]
-    is_call = sent["jsonrpc"] == "2.0" and sent["method"] == METHOD and type(sent["id"]) in (int, str)
+    is_call = sent["jsonrpc"] == "2.0" and sent["method"] == _METHOD and type(sent["id"]) in (int, str)
     if not is_call or type(params) is not dict or not params.keys() <= {"name", "arguments", "_meta"}:
         return None
     tool, arguments = params.get("name"), params.get("arguments", {})
@@ -85,14 +85,14 @@ def plain_call(headers: Headers, body: bytes) -> PlainCall | None:
 
 
 def _has_plain_headers(headers: Headers, *, is_modern: bool) -> bool:
-    if headers.get(b"content-type") != b"application/json" or headers.get(b"accept") not in ACCEPTED:
+    if headers.get(b"content-type") != b"application/json" or headers.get(b"accept") not in _ACCEPTED:
         return False
     if any(name.startswith(b"mcp-param-") for name in headers):
         return False
     if is_modern:
-        return headers.get(b"mcp-method") == METHOD.encode()
+        return headers.get(b"mcp-method") == _METHOD.encode()
     version = headers.get(b"mcp-protocol-version")
-    return (version is None or version in HANDSHAKE) and b"mcp-session-id" not in headers
+    return (version is None or version in _HANDSHAKE) and b"mcp-session-id" not in headers
 
 
 def _client(headers: Headers, meta: Any, *, is_modern: bool) -> str | None:
@@ -103,7 +103,7 @@ def _client(headers: Headers, meta: Any, *, is_modern: bool) -> str | None:
     if not is_modern:
         return "" if not own else None  # this era said it at initialize, to a server that keeps no session
     version = headers[b"mcp-protocol-version"].decode()
-    if not own.keys() <= ENVELOPE or own.get(PROTOCOL_VERSION_META_KEY) != version:
+    if not own.keys() <= _ENVELOPE or own.get(PROTOCOL_VERSION_META_KEY) != version:
         return None
     return _client_of_envelope(version, json.dumps(own))
 
@@ -113,7 +113,7 @@ def _client_of_envelope(version: str, envelope: str) -> str | None:
     """A program's description of itself, parsed by the SDK; the same in each of its calls."""
     meta = json.loads(envelope)
     try:
-        validate_client_request(METHOD, version, {"name": "", "_meta": meta})
+        validate_client_request(_METHOD, version, {"name": "", "_meta": meta})
     except ValidationError:
         return None
     capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 # The rights of an agent without a token; `--admin` gives it the operator's.
-AGENT_SCOPES: frozenset[str] = frozenset({READ, WRITE, CREATE_GROUP})
+_AGENT_SCOPES: frozenset[str] = frozenset({READ, WRITE, CREATE_GROUP})
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def stdio_actor(caller: StdioCaller) -> Actor:
     if caller.secret:
         actor = actor_for_secret(caller.secret, via=Via.MCP)
     else:
-        scopes = ALL_SCOPES if caller.admin else AGENT_SCOPES
+        scopes = ALL_SCOPES if caller.admin else _AGENT_SCOPES
         actor = replace(operator(Via.MCP), is_person=False, scopes=scopes)
     scopes = actor.scopes & {READ} if caller.read_only else actor.scopes
     actor = replace(actor, scopes=scopes, default_group=caller.group or actor.default_group)

@@ -27,8 +27,8 @@ from memories.models import Memory
 from memories.types import Scope, State
 from storage.progress import Progress, ignore_progress
 
-MIGRATIONS = "django_migrations"  # Django's table of what was migrated; the first one that it makes
-MIN_OVERLAP = 0.95  # of the first ten memories of an answer, before and after
+_MIGRATIONS = "django_migrations"  # Django's table of what was migrated; the first one that it makes
+_MIN_OVERLAP = 0.95  # of the first ten memories of an answer, before and after
 # A recall of one group reads the global rows too, whatever the group's size.
 MANY_GLOBAL = 20_000
 
@@ -80,7 +80,7 @@ def move_store(actor: Actor, target: Target, *, report: Progress = ignore_progre
     require_admin(actor)
     with target_of(target.settings):
         check_target(target)
-    check_nobody_writes()
+    _check_nobody_writes()
     backup = str(make_backup(actor).path)
     report("making tables", 0, 1)
     migrate_target(target.environment)
@@ -97,7 +97,7 @@ def move_store(actor: Actor, target: Target, *, report: Progress = ignore_progre
         raise Unavailable(f"The doctor finds in the copy: {'; '.join(faults)}.", hint=unchanged)
     questions = pick_questions()
     overlap = overlap_of_answers(questions, target.environment)
-    if overlap < MIN_OVERLAP:
+    if overlap < _MIN_OVERLAP:
         raise Unavailable(
             f"Of the first memories of {len(questions)} answers {overlap:.0%} are the same.", hint=unchanged
         )
@@ -121,8 +121,8 @@ def check_target(target: Target) -> None:
             f"{target.name} cannot be opened: {lines[0] if lines else error}.",
             hint="Make the database, and a role that owns it.",
         ) from error
-    known = {MIGRATIONS, *connection.introspection.django_table_names()}
-    is_ours = not tables or (MIGRATIONS in tables and ("memories_memory" in tables or tables <= known))
+    known = {_MIGRATIONS, *connection.introspection.django_table_names()}
+    is_ours = not tables or (_MIGRATIONS in tables and ("memories_memory" in tables or tables <= known))
     has_rows = any(
         model._meta.db_table in tables and model._base_manager.using(TARGET).exists()
         for model in (User, Memory)
@@ -131,7 +131,7 @@ def check_target(target: Target) -> None:
         raise Conflict(f"{target.name} is not empty.", hint="Name an empty database.")
 
 
-def check_nobody_writes() -> None:
+def _check_nobody_writes() -> None:
     """Raise Conflict if another process has the store open."""
     try:
         with copies().exclusive_access():

@@ -17,10 +17,10 @@ from memories.models import Memory
 from memories.recall import RecallRequest, recall
 from memories.types import State
 
-CHECKED_QUESTIONS: Final = 100
+_CHECKED_QUESTIONS: Final = 100
 QUESTION_WORDS: Final = 12
-MODEL_S: Final = 120
-DOCTOR: Final = ["-m", "django", "doctor", "--json"]
+_MODEL_S: Final = 120
+_DOCTOR: Final = ["-m", "django", "doctor", "--json"]
 ANSWERS: Final = [
     "-c",
     "import django; django.setup(); from maintenance.backups.moving import processes; processes.print_answers()",
@@ -28,7 +28,7 @@ ANSWERS: Final = [
 ROOT: Final = Path(__file__).resolve().parents[3]  # where the packages are
 
 
-class GroupQuestion(NamedTuple):
+class _GroupQuestion(NamedTuple):
     """A question for one group."""
 
     text: str
@@ -42,7 +42,7 @@ def migrate_target(environment: Mapping[str, str]) -> None:
 
 def target_faults(environment: Mapping[str, str]) -> list[str]:
     """What the doctor finds wrong in the target and not in the store."""
-    here, there = (_wrong_checks(_run(DOCTOR, each, may_fail=True)) for each in ({}, environment))
+    here, there = (_wrong_checks(_run(_DOCTOR, each, may_fail=True)) for each in ({}, environment))
     return [f"{check}: {detail}" for check, detail in there.items() if check not in here]
 
 
@@ -52,16 +52,16 @@ def _wrong_checks(told: str) -> dict[str, str]:
     return {each["check"]: each["detail"] for each in findings if each["verdict"] == "wrong"}
 
 
-def pick_questions() -> list[GroupQuestion]:
+def pick_questions() -> list[_GroupQuestion]:
     """Beginnings of live memories, spread over the store, as questions."""
     live = Memory.objects.filter(state=State.LIVE).order_by("key")
-    every = max(1, live.count() // CHECKED_QUESTIONS)
-    keys = list(live.values_list("key", flat=True))[::every][:CHECKED_QUESTIONS]
+    every = max(1, live.count() // _CHECKED_QUESTIONS)
+    keys = list(live.values_list("key", flat=True))[::every][:_CHECKED_QUESTIONS]
     rows = Memory.objects.filter(key__in=keys).order_by("key").values_list("content", "group__slug")
-    return [GroupQuestion(first_words(text, QUESTION_WORDS), slug) for text, slug in rows]
+    return [_GroupQuestion(first_words(text, QUESTION_WORDS), slug) for text, slug in rows]
 
 
-def overlap_of_answers(questions: Sequence[GroupQuestion], environment: Mapping[str, str]) -> float:
+def overlap_of_answers(questions: Sequence[_GroupQuestion], environment: Mapping[str, str]) -> float:
     """The mean share of the memories of the store's answers that the target's have too; 1.0 without questions."""
     if not questions:
         return 1.0
@@ -75,7 +75,7 @@ def print_answers() -> None:
     """Read a JSON list of questions and groups; write a list of lists of ids. Nothing is logged or counted."""
     questions = json.load(sys.stdin)
     with suppress(ModelUnavailable):  # on a busy machine the first answers would be by keywords alone
-        get_encoder(timeout_s=MODEL_S)
+        get_encoder(timeout_s=_MODEL_S)
     asked = [RecallRequest(text, group=group, max_results=10, is_trial=True) for text, group in questions]
     found = [[str(item.memory.id) for item in recall(operator(), request).items] for request in asked]
     sys.stdout.write(json.dumps(found))

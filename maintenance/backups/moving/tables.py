@@ -21,7 +21,7 @@ SOURCE, TARGET = DEFAULT_DB_ALIAS, "move_target"
 # What the database writes itself: the list of index changes for other processes.
 DERIVED: Final = frozenset({"index_change"})
 ROWS_AT_ONCE: Final = 200
-DIGEST_BITS: Final = 128
+_DIGEST_BITS: Final = 128
 
 
 @contextmanager
@@ -112,8 +112,10 @@ def _digest_of_rows(model: type[Model], alias: str) -> tuple[int, int]:
     count = total = 0
     for row in rows.iterator(chunk_size=1000):
         line = json.dumps([_plain(value) for value in row], sort_keys=True)
-        digest = hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BITS // 8).digest()
-        total = (total + int.from_bytes(digest)) % 2**DIGEST_BITS
+        digest = hashlib.blake2b(
+            line.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BITS // 8
+        ).digest()
+        total = (total + int.from_bytes(digest)) % 2**_DIGEST_BITS
         count += 1
     return count, total
 

@@ -53,22 +53,22 @@ from memories.types import Scope, State, Trust, Type
 SENTENCES = 12
 # Mean cosine between an event and the others on its topic. Measured on texts without dates: unrelated events average 0.1
 # and reach 0.3 at most, those on one topic 0.5 to 0.7.
-COSINE = 0.35
+_COSINE = 0.35
 
-Topic = tuple[int, ...]  # keys of events, in order of time
+_Topic = tuple[int, ...]  # keys of events, in order of time
 
 
 @dataclass(frozen=True)
-class CompactionCursor:
+class _CompactionCursor:
     """Progress in a group: the last bucket of its page, the remaining windows, and topics of the current one."""
 
     after: Bucket | None = None
-    windows: tuple[Topic, ...] = ()
-    topics: tuple[Topic, ...] = ()
+    windows: tuple[_Topic, ...] = ()
+    topics: tuple[_Topic, ...] = ()
     is_done: bool = False
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any] | None) -> "CompactionCursor":
+    def from_json(cls, stored: Mapping[str, Any] | None) -> "_CompactionCursor":
         """The cursor that a run stored; the start if there is none."""
         if not stored:
             return cls()
@@ -82,7 +82,7 @@ class CompactionCursor:
 
 
 @dataclass(frozen=True)
-class ReadySummary:
+class _ReadySummary:
     """A summary ready to be written: its sources in order of time, and the probes that it may answer.
 
     `withdrawn` are the texts that it was compared with; `doubt` says which of them it restates, if any.
@@ -108,7 +108,7 @@ class Compact:
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """The next summary to write; at the end, the mark."""
         encoder = usable_encoder()
-        place = CompactionCursor.from_json(cursor)
+        place = _CompactionCursor.from_json(cursor)
         if encoder is None or place.is_done:
             return None
         while True:
@@ -118,16 +118,16 @@ class Compact:
                 if ready is not None:
                     return Batch(cursor=place.as_json(), write=partial(write_summary, turn, ready))
             elif place.windows:
-                topics = find_new_topics(turn, place.windows[0], encoder)
-                place = CompactionCursor(place.after, place.windows[1:], topics)
+                topics = _find_new_topics(turn, place.windows[0], encoder)
+                place = _CompactionCursor(place.after, place.windows[1:], topics)
             else:
                 page = find_page(turn, after=place.after)
                 if page.last is None:
-                    return prepare_final_batch(turn, place)
-                place = CompactionCursor(page.last, page.windows)
+                    return _prepare_final_batch(turn, place)
+                place = _CompactionCursor(page.last, page.windows)
 
 
-def prepare_final_batch(turn: Turn, place: CompactionCursor) -> Batch | None:
+def _prepare_final_batch(turn: Turn, place: _CompactionCursor) -> Batch | None:
     """A batch that only saves the mark; None if there was nothing new to compare.
 
     No mark is saved while vectors are missing: those events must be compared once they have theirs.
@@ -135,7 +135,7 @@ def prepare_final_batch(turn: Turn, place: CompactionCursor) -> Batch | None:
     mark = compute_next_mark(turn)
     if mark is None or first_key_without_vector(turn.group) is not None:
         return None
-    done = CompactionCursor(place.after, is_done=True)
+    done = _CompactionCursor(place.after, is_done=True)
     return Batch(cursor=done.as_json(), write=lambda recorder: {}, mark=mark.as_json())
 
 
@@ -145,45 +145,45 @@ def usable_encoder() -> Encoder | None:
     return encoder if encoder is not None and indexed_model() == encoder.model_id else None
 
 
-def find_new_topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic, ...]:
+def _find_new_topics(turn: Turn, window: _Topic, encoder: Encoder) -> tuple[_Topic, ...]:
     """The window's topics that contain a new event, split where one summary cannot cover all their events."""
     vectors = read_vectors(window, encoder=encoder)
     keys = [key for key in window if key in vectors]
     if len(keys) < AT_LEAST:
         return ()
-    found = find_topics(np.stack([vectors[key] for key in keys]), cosine=COSINE, at_least=AT_LEAST)
+    found = find_topics(np.stack([vectors[key] for key in keys]), cosine=_COSINE, at_least=AT_LEAST)
     new = select_new_keys(turn, window)
     topics = (tuple(keys[row] for row in rows) for rows in found)
-    return tuple(part for topic in topics if new & set(topic) for part in split_topic(topic))
+    return tuple(part for topic in topics if new & set(topic) for part in _split_topic(topic))
 
 
-def split_topic(topic: Topic) -> list[Topic]:
+def _split_topic(topic: _Topic) -> list[_Topic]:
     """Split a topic into equal parts, in order of time, so that a summary has room for a sentence per source."""
     parts = max(1, min(-(-len(topic) // SENTENCES), len(topic) // AT_LEAST))
     edges = [len(topic) * part // parts for part in range(parts + 1)]
     return [topic[start:end] for start, end in pairwise(edges)]
 
 
-def prepare_summary(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary | None:
+def prepare_summary(turn: Turn, topic: _Topic, encoder: Encoder) -> _ReadySummary | None:
     """Draft and probe a summary, before any transaction; None if it could not replace enough of its sources."""
-    sources = read_sources(turn, topic)
+    sources = _read_sources(turn, topic)
     if len(sources) < len(topic):
         return None
-    draft = draft_summary(turn, sources)
+    draft = _draft_summary(turn, sources)
     if draft is None or find_withdrawn(turn.group, draft.scope, draft.content):
         return None
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
-    probes = find_probes(turn, sources, draft, embedded, encoder)
+    probes = _find_probes(turn, sources, draft, embedded, encoder)
     if len(probes) < count_sources_needed(len(sources)):
         return None
     model, prepared = encoder.model_id, PreparedDraft(draft, embedded)
     withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
     withdrawn.refresh()
     doubt = withdrawn.doubt_about(draft, prepared.vector)
-    return ReadySummary(tuple(sources), prepared, tuple(probes), withdrawn, doubt)
+    return _ReadySummary(tuple(sources), prepared, tuple(probes), withdrawn, doubt)
 
 
-def read_sources(turn: Turn, topic: Topic) -> list[Memory]:
+def _read_sources(turn: Turn, topic: _Topic) -> list[Memory]:
     """The topic's events that are still compactable, in order of time."""
     rows = compactable_events(turn).filter(key__in=topic)
     return list(rows.select_related("group", "thread").order_by("at", "key"))
@@ -194,10 +194,10 @@ def count_sources_needed(sources: int) -> int:
     return max(AT_LEAST, (sources + 1) // 2)
 
 
-def draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
+def _draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
     """The summary as a draft, its scope no wider and its confidence no higher than its sources'; None if empty."""
     moments = [source.moment for source in sources]
-    summary = summarise_sources(turn, sources, moments)
+    summary = _summarise_sources(turn, sources, moments)
     if not summary.text.strip():
         return None
     thread = sources[0].thread
@@ -222,7 +222,7 @@ def draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
     )
 
 
-def summarise_sources(turn: Turn, sources: Sequence[Memory], moments: Sequence[datetime]) -> Summary:
+def _summarise_sources(turn: Turn, sources: Sequence[Memory], moments: Sequence[datetime]) -> Summary:
     """The configured summariser's text, titled "5 events of “thread”, 8 May 2023 to 12 May 2023:"."""
     thread = sources[0].thread
     where = f" of “{thread.name}”" if thread else ""
@@ -233,22 +233,22 @@ def summarise_sources(turn: Turn, sources: Sequence[Memory], moments: Sequence[d
     return get_summariser().summarise(events, title=title, sentences=SENTENCES)
 
 
-def find_probes(
+def _find_probes(
     turn: Turn, sources: Sequence[Memory], draft: Draft, embedded: EmbeddedText, encoder: Encoder
 ) -> list[SourceQuery]:
     """The probes that the sources answer now and the summary may answer later."""
     vectors = read_vectors([source.key for source in sources], encoder=encoder)
     probes = make_probes(sources, vectors, around=[source.content for source in sources])
     pieces = remove_dates(embedded.vectors, [draft.valid_from] * len(embedded.vectors), encoder=encoder)
-    promising = select_promising_probes(probes, draft.content, pieces, cosine=COSINE)
+    promising = select_promising_probes(probes, draft.content, pieces, cosine=_COSINE)
     if len(promising) < count_sources_needed(len(sources)):
         return promising
     return select_answerable_probes(
-        promising, recall_visibility(turn), top=settings.LOCI.retrieval.max_results
+        promising, _recall_visibility(turn), top=settings.LOCI.retrieval.max_results
     )
 
 
-def recall_visibility(turn: Turn) -> Visibility:
+def _recall_visibility(turn: Turn) -> Visibility:
     """What a recall in the group sees now."""
     return Visibility(
         groups=frozenset({turn.group.key}),
@@ -259,9 +259,9 @@ def recall_visibility(turn: Turn) -> Visibility:
     )
 
 
-def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[str, int]:
+def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[str, int]:
     """Write the summary, query the index, retire the sources that it replaces; all of it or nothing."""
-    sources = read_sources(turn, tuple(source.key for source in ready.sources))
+    sources = _read_sources(turn, tuple(source.key for source in ready.sources))
     if len(sources) < len(ready.sources):
         return {}  # one changed meanwhile: the summary may state something outdated
     newly_withdrawn = ready.withdrawn.refresh()
@@ -275,7 +275,7 @@ def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[s
         passing = find_replaceable_sources(
             summary.key,
             ready.probes,
-            recall_visibility(turn),
+            _recall_visibility(turn),
             sources=keys,
             top=settings.LOCI.retrieval.max_results,
         )
@@ -287,7 +287,7 @@ def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[s
     retired = [
         source
         for source in sources
-        if source.key in passing and compact_source(source, summary, turn, recorder)
+        if source.key in passing and _compact_source(source, summary, turn, recorder)
     ]
     refresh_around([source for source in retired if source.thread_id is not None])
     return {"summaries": 1, "compacted": len(retired)}
@@ -301,7 +301,7 @@ def record_summary(turn: Turn, summary: Memory, sources: Sequence[Memory], recor
     create_links(recorder, turn, summary, sources, kind=LinkKind.DERIVED, reason="summarises it")
 
 
-def compact_source(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> bool:
+def _compact_source(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> bool:
     """Replace a source by the summary; False if it changed meanwhile.
 
     It is still what was believed then, so its record time does not end.

@@ -20,13 +20,13 @@ SUMMARY_SOURCE: Final = "loci:compact"
 CONVERSATION_SOURCE: Final = "loci:conversation"  # of a summary whose turns stay
 SUMMARY_SOURCES: Final = (SUMMARY_SOURCE, CONVERSATION_SOURCE)
 # Keys in a run's cursor at a time: the cursor is written with every batch, and each page reads the group once.
-PAGE_KEYS = 5_000
+_PAGE_KEYS = 5_000
 
 Bucket = tuple[str, str, str]  # "thread" or "week", its key, scope
 
 
 @dataclass(frozen=True)
-class CompactionMark:
+class _CompactionMark:
     """How far compaction got in a group: events before `horizon`, with keys up to `key`, were compared.
 
     `seen` is the latest change of any compared event: events changed later may have become compactable since. It is
@@ -42,17 +42,17 @@ class CompactionMark:
         return {"horizon": self.horizon.isoformat(), "key": self.key, "seen": self.seen.isoformat()}
 
 
-def parse_mark(stored: Mapping[str, Any] | None) -> CompactionMark | None:
+def _parse_mark(stored: Mapping[str, Any] | None) -> _CompactionMark | None:
     """The mark that a run stored; None if there is none."""
     if not stored:
         return None
-    return CompactionMark(
+    return _CompactionMark(
         datetime.fromisoformat(stored["horizon"]), stored["key"], datetime.fromisoformat(stored["seen"])
     )
 
 
 @dataclass(frozen=True)
-class EventRow:
+class _EventRow:
     """The columns of an event that bucketing needs."""
 
     key: int
@@ -62,14 +62,14 @@ class EventRow:
 
 
 @dataclass(frozen=True)
-class WindowPage:
+class _WindowPage:
     """Windows of event keys, each to be compared within itself, and the last bucket among them."""
 
     windows: tuple[tuple[int, ...], ...]
     last: Bucket | None
 
 
-def age_horizon(turn: Turn) -> datetime:
+def _age_horizon(turn: Turn) -> datetime:
     """The time before which events are old enough."""
     moment: datetime = turn.now - timedelta(days=turn.limits.compact_after_days)
     return moment
@@ -81,8 +81,8 @@ def compactable_events(turn: Turn) -> Any:
     Old, live, active and unpinned events without an end date. Excluded are summaries, events with an open conflict or doubt,
     and events that went into a summary: who restored one wants it whole. A retracted summary does not count.
     """
-    summarised = find_links_to_event(LinkKind.DERIVED).filter(source__source=SUMMARY_SOURCE)
-    in_conflict = find_links_to_event(LinkKind.CONFLICT).filter(status=LinkStatus.OPEN)
+    summarised = _find_links_to_event(LinkKind.DERIVED).filter(source__source=SUMMARY_SOURCE)
+    in_conflict = _find_links_to_event(LinkKind.CONFLICT).filter(status=LinkStatus.OPEN)
     summarised = summarised.exclude(source__state=State.RETRACTED)
     return (
         Memory.objects.filter(
@@ -99,12 +99,12 @@ def compactable_events(turn: Turn) -> Any:
             ~Exists(summarised),
             ~Exists(in_conflict),
             ~is_doubted(),
-            at__lt=age_horizon(turn),
+            at__lt=_age_horizon(turn),
         )
     )
 
 
-def find_links_to_event(kind: str) -> QuerySet[Link]:
+def _find_links_to_event(kind: str) -> QuerySet[Link]:
     """Links of a kind that lead to the event of the outer query.
 
     The kind is compared as an expression: otherwise SQLite walks all links of the kind for each event, instead of the
@@ -114,50 +114,50 @@ def find_links_to_event(kind: str) -> QuerySet[Link]:
     return links.alias(named=Concat("kind", Value(""))).filter(named=kind)
 
 
-def find_page(turn: Turn, *, after: Bucket | None) -> WindowPage:
+def find_page(turn: Turn, *, after: Bucket | None) -> _WindowPage:
     """The next windows, in order of buckets, that hold something new and may hold enough for a summary."""
-    buckets: defaultdict[Bucket, list[EventRow]] = defaultdict(list)
-    for event in read_events(turn, parse_mark(turn.mark)):
+    buckets: defaultdict[Bucket, list[_EventRow]] = defaultdict(list)
+    for event in read_events(turn, _parse_mark(turn.mark)):
         if after is None or event.bucket > after:
             buckets[event.bucket].append(event)
     windows: list[tuple[int, ...]] = []
     keys, last = 0, None
     for bucket in sorted(buckets):
-        if keys >= PAGE_KEYS:
+        if keys >= _PAGE_KEYS:
             break
-        found = list(cut_windows(buckets[bucket]))
+        found = list(_cut_windows(buckets[bucket]))
         windows += found
         keys, last = keys + sum(map(len, found)), bucket
-    return WindowPage(tuple(windows), last)
+    return _WindowPage(tuple(windows), last)
 
 
-def compute_next_mark(turn: Turn) -> CompactionMark | None:
+def compute_next_mark(turn: Turn) -> _CompactionMark | None:
     """The mark that a finished pass leaves; None if it had nothing new to compare."""
-    mark = parse_mark(turn.mark)
+    mark = _parse_mark(turn.mark)
     events = list(read_events(turn, mark))
     if not any(event.is_new for event in events):
         return None
     keys = [event.key for event in events] + ([mark.key] if mark else [])
     changes = [event.updated for event in events] + ([mark.seen] if mark else [])
-    return CompactionMark(age_horizon(turn), max(keys), max(changes))
+    return _CompactionMark(_age_horizon(turn), max(keys), max(changes))
 
 
 def select_new_keys(turn: Turn, keys: tuple[int, ...]) -> set[int]:
     """Those of the events that no earlier run compared: a topic without any was tried before and failed."""
-    mark = parse_mark(turn.mark)
+    mark = _parse_mark(turn.mark)
     rows = compactable_events(turn).filter(key__in=keys).values_list("key", "at", "updated_at")
     return {key for key, at, updated in rows if is_new(mark, key, at, updated)}
 
 
-def read_events(turn: Turn, mark: CompactionMark | None) -> Iterator[EventRow]:
+def read_events(turn: Turn, mark: _CompactionMark | None) -> Iterator[_EventRow]:
     """The group's compactable events in order of time, with their buckets."""
     rows = compactable_events(turn).order_by("at", "key")
     columns = rows.values_list("key", "thread_id", "scope", "at", "updated_at")
     for key, thread, scope, at, updated in columns.iterator(chunk_size=2000):
-        yield EventRow(key, bucket_of(thread, scope, at), updated, is_new(mark, key, at, updated))
+        yield _EventRow(key, _bucket_of(thread, scope, at), updated, is_new(mark, key, at, updated))
 
 
-def bucket_of(thread: int | None, scope: str, at: datetime) -> Bucket:
+def _bucket_of(thread: int | None, scope: str, at: datetime) -> Bucket:
     """The bucket of an event: its thread, else its ISO week; per scope."""
     if thread is not None:
         return "thread", f"{thread:012d}", scope
@@ -165,12 +165,12 @@ def bucket_of(thread: int | None, scope: str, at: datetime) -> Bucket:
     return "week", f"{year:04d}-W{week:02d}", scope
 
 
-def is_new(mark: CompactionMark | None, key: int, at: datetime, updated: datetime) -> bool:
+def is_new(mark: _CompactionMark | None, key: int, at: datetime, updated: datetime) -> bool:
     """True if no earlier run compared an event with this key, time and last change."""
     return mark is None or key > mark.key or at >= mark.horizon or updated > mark.seen
 
 
-def cut_windows(events: list[EventRow]) -> Iterator[tuple[int, ...]]:
+def _cut_windows(events: list[_EventRow]) -> Iterator[tuple[int, ...]]:
     """Cut a bucket, in order of time, into windows small enough to compare all pairs; skip those with nothing new."""
     for start in range(0, len(events), WINDOW):
         window = events[start : start + WINDOW]

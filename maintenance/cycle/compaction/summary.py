@@ -18,11 +18,11 @@ from memories.language.cleaning import fold
 from memories.language.word_forms import root
 from memories.search.query_terms import STOP_WORDS, words
 
-MAX_SENTENCE_CHARS = 400
-DATES_NAMED = 3  # of a sentence with more dates, only the first and the last day are named
-RELEVANCE = 0.7  # weight of merit against redundancy: MMR, Carbonell & Goldstein 1998
+_MAX_SENTENCE_CHARS = 400
+_DATES_NAMED = 3  # of a sentence with more dates, only the first and the last day are named
+_RELEVANCE = 0.7  # weight of merit against redundancy: MMR, Carbonell & Goldstein 1998
 IMPORTANCE_WEIGHT = 0.02  # per step of importance above the middle (5)
-NUMBER_OR_NAME_WEIGHT = 0.1  # bonus of a sentence with numbers or names
+_NUMBER_OR_NAME_WEIGHT = 0.1  # bonus of a sentence with numbers or names
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
 _ABBREVIATION = re.compile(
@@ -42,7 +42,7 @@ class SummarySource:
 
 
 @dataclass(frozen=True)
-class SummaryLine:
+class _SummaryLine:
     """A sentence of a summary, and the events that it comes from."""
 
     text: str
@@ -54,10 +54,10 @@ class Summary:
     """A summary's text, and its lines with their sources; an empty text means that no summary is possible."""
 
     text: str
-    lines: tuple[SummaryLine, ...] = ()
+    lines: tuple[_SummaryLine, ...] = ()
 
 
-class Summariser(Protocol):
+class _Summariser(Protocol):
     """Makes one text of several. The same events must yield the same text, else a preview differs from the run."""
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
@@ -67,16 +67,16 @@ class Summariser(Protocol):
         """
 
 
-def get_summariser() -> Summariser:
+def get_summariser() -> _Summariser:
     """The summariser that the settings name. Raises Unavailable if it cannot be used."""
-    return load_summariser(settings.LOCI.maintenance.summariser)
+    return _load_summariser(settings.LOCI.maintenance.summariser)
 
 
 @lru_cache
-def load_summariser(path: str) -> Summariser:
+def _load_summariser(path: str) -> _Summariser:
     """An instance of the class at a dotted path. Raises Unavailable if it cannot be used."""
     try:
-        summariser: Summariser = import_string(path)()
+        summariser: _Summariser = import_string(path)()
     except Exception as error:  # a foreign module may raise anything while it is imported
         raise Unavailable(
             f"maintenance.summariser '{path}' cannot be used: {type(error).__name__}: {error}",
@@ -91,7 +91,7 @@ def load_summariser(path: str) -> Summariser:
 
 
 @dataclass(frozen=True)
-class SourceSentence:
+class _SourceSentence:
     """A sentence with its speaker, the positions of the events that contain it, and the weight of each word.
 
     `order` is the position of its first event, and its own within that event.
@@ -113,10 +113,10 @@ class Extractive:
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         """The chosen sentences in order of time, one per line, below the title."""
-        candidates = collect_sentences(sources)
-        chosen = sorted(choose_sentences(candidates, sources, limit=sentences), key=lambda s: s.order)
+        candidates = _collect_sentences(sources)
+        chosen = sorted(_choose_sentences(candidates, sources, limit=sentences), key=lambda s: s.order)
         lines = tuple(
-            SummaryLine(format_line(s, sources), tuple(sources[at].id for at in s.sources)) for s in chosen
+            _SummaryLine(_format_line(s, sources), tuple(sources[at].id for at in s.sources)) for s in chosen
         )
         text = "\n".join([title, *(line.text for line in lines)]) if lines else ""
         return Summary(text, lines)
@@ -135,18 +135,18 @@ def split_sentences(text: str) -> list[str]:
     return [part.strip() for part in parts if words(part)]
 
 
-def day_text(moment: datetime) -> str:
+def _day_text(moment: datetime) -> str:
     """A date as memories are embedded with it: 8 May 2023."""
     return f"{moment.day} {moment:%B %Y}"
 
 
 def span_text(first: datetime, last: datetime) -> str:
     """The days of the first and last event: "8 May 2023 to 12 May 2023", or one day."""
-    days = dict.fromkeys([day_text(first), day_text(last)])
+    days = dict.fromkeys([_day_text(first), _day_text(last)])
     return " to ".join(days)
 
 
-def collect_sentences(sources: Sequence[SummarySource]) -> list[SourceSentence]:
+def _collect_sentences(sources: Sequence[SummarySource]) -> list[_SourceSentence]:
     """Each distinct sentence once, with all events that contain it."""
     found: dict[tuple[str, str], tuple[str, tuple[int, int], list[int]]] = {}
     for at, source in enumerate(sources):
@@ -157,39 +157,39 @@ def collect_sentences(sources: Sequence[SummarySource]) -> list[SourceSentence]:
             _, _, known = found.setdefault((speaker, fold(text)), (text, (at, order), []))
             if at not in known:
                 known.append(at)
-    spread = Counter(word for text, _, _ in found.values() for word in set(content_roots(text)))
+    spread = Counter(word for text, _, _ in found.values() for word in set(_content_roots(text)))
     return [
-        SourceSentence(text, speaker, order, tuple(known), tfidf_weights(text, spread, total=len(found)))
+        _SourceSentence(text, speaker, order, tuple(known), _tfidf_weights(text, spread, total=len(found)))
         for (speaker, _), (text, order, known) in found.items()
     ]
 
 
-def content_roots(text: str) -> list[str]:
+def _content_roots(text: str) -> list[str]:
     """The roots of a text's words, without stop words."""
     return [root(word) for word in words(text) if word not in STOP_WORDS]
 
 
-def tfidf_weights(text: str, spread: Counter[str], *, total: int) -> dict[str, float]:
+def _tfidf_weights(text: str, spread: Counter[str], *, total: int) -> dict[str, float]:
     """TF-IDF weights of unit length; `spread` counts the sentences that have each root, out of `total`."""
-    raw = {word: n * log(1 + total / spread[word]) for word, n in Counter(content_roots(text)).items()}
+    raw = {word: n * log(1 + total / spread[word]) for word, n in Counter(_content_roots(text)).items()}
     length = sqrt(sum(weight * weight for weight in raw.values())) or 1.0
     return {word: weight / length for word, weight in raw.items()}
 
 
-def choose_sentences(
-    candidates: Sequence[SourceSentence], sources: Sequence[SummarySource], *, limit: int
-) -> list[SourceSentence]:
+def _choose_sentences(
+    candidates: Sequence[_SourceSentence], sources: Sequence[SummarySource], *, limit: int
+) -> list[_SourceSentence]:
     """Up to `limit` sentences by maximal marginal relevance; events without a sentence yet go first."""
-    merits = rate_sentences(candidates, sources)
+    merits = _rate_sentences(candidates, sources)
     overlap = [0.0] * len(candidates)  # the highest cosine of each to a chosen one
     uncovered, left = set(range(len(sources))), set(range(len(candidates)))
-    chosen: list[SourceSentence] = []
+    chosen: list[_SourceSentence] = []
     while left and len(chosen) < limit:
         pool = [at for at in left if uncovered & set(candidates[at].sources)] or list(left)
         best = max(
             pool,
             key=lambda at: (
-                RELEVANCE * merits[at] - (1 - RELEVANCE) * overlap[at],
+                _RELEVANCE * merits[at] - (1 - _RELEVANCE) * overlap[at],
                 [-n for n in candidates[at].order],
             ),
         )
@@ -197,11 +197,11 @@ def choose_sentences(
         chosen.append(candidates[best])
         uncovered -= set(candidates[best].sources)
         for at in left:
-            overlap[at] = max(overlap[at], sparse_dot(candidates[at].weights, candidates[best].weights))
+            overlap[at] = max(overlap[at], _sparse_dot(candidates[at].weights, candidates[best].weights))
     return chosen
 
 
-def rate_sentences(candidates: Sequence[SourceSentence], sources: Sequence[SummarySource]) -> list[float]:
+def _rate_sentences(candidates: Sequence[_SourceSentence], sources: Sequence[SummarySource]) -> list[float]:
     """The merit of each sentence: centrality + share of its event + numbers or names + importance."""
     centre: Counter[str] = Counter()
     whole: Counter[int] = Counter()
@@ -214,25 +214,25 @@ def rate_sentences(candidates: Sequence[SourceSentence], sources: Sequence[Summa
     for sentence in candidates:
         share = len(sentence.weights) / (whole[sentence.sources[0]] or 1)
         importance = max(sources[at].importance for at in sentence.sources) - 5
-        bonus = NUMBER_OR_NAME_WEIGHT if _NUMBER_OR_NAME.search(sentence.text) else 0.0
-        centrality = sparse_dot(sentence.weights, centred)
+        bonus = _NUMBER_OR_NAME_WEIGHT if _NUMBER_OR_NAME.search(sentence.text) else 0.0
+        centrality = _sparse_dot(sentence.weights, centred)
         merits.append(centrality + share + bonus + IMPORTANCE_WEIGHT * importance)
     return merits
 
 
-def sparse_dot(one: dict[str, float], other: dict[str, float]) -> float:
+def _sparse_dot(one: dict[str, float], other: dict[str, float]) -> float:
     """The dot product of two sparse vectors; of unit vectors their cosine."""
     if len(other) < len(one):
         one, other = other, one
     return sum(weight * other.get(word, 0.0) for word, weight in one.items())
 
 
-def format_line(sentence: SourceSentence, sources: Sequence[SummarySource]) -> str:
-    """A sentence as a line of a summary: "[8 May 2023] Maria: …", cut at MAX_SENTENCE_CHARS."""
+def _format_line(sentence: _SourceSentence, sources: Sequence[SummarySource]) -> str:
+    """A sentence as a line of a summary: "[8 May 2023] Maria: …", cut at _MAX_SENTENCE_CHARS."""
     moments = [sources[at].at for at in sentence.sources]
-    days = list(dict.fromkeys(day_text(moment) for moment in moments))
-    when = ", ".join(days) if len(days) <= DATES_NAMED else f"{days[0]} to {days[-1]}, {len(moments)} times"
+    days = list(dict.fromkeys(_day_text(moment) for moment in moments))
+    when = ", ".join(days) if len(days) <= _DATES_NAMED else f"{days[0]} to {days[-1]}, {len(moments)} times"
     text = sentence.text
-    if len(text) > MAX_SENTENCE_CHARS:
-        text = text[:MAX_SENTENCE_CHARS].rsplit(None, 1)[0] + " …"
+    if len(text) > _MAX_SENTENCE_CHARS:
+        text = text[:_MAX_SENTENCE_CHARS].rsplit(None, 1)[0] + " …"
     return f"[{when}] {sentence.speaker}: {text}" if sentence.speaker else f"[{when}] {text}"

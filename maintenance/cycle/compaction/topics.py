@@ -17,12 +17,12 @@ def find_topics(vectors: Matrix, *, cosine: float, at_least: int) -> list[list[i
     grow with the square of n: pass at most WINDOW rows. Topics and their rows are in ascending order.
     """
     similar = vectors @ vectors.T
-    clusters = AverageLinkage(similar).join(cosine=cosine)
-    topics = (drop_outliers(similar, rows, cosine=cosine) for rows in clusters)
+    clusters = _AverageLinkage(similar).join(cosine=cosine)
+    topics = (_drop_outliers(similar, rows, cosine=cosine) for rows in clusters)
     return sorted(rows for rows in topics if len(rows) >= at_least)
 
 
-class AverageLinkage:
+class _AverageLinkage:
     """Average-linkage clusters of the rows of a similarity matrix, by nearest-neighbour chains (Murtagh 1983).
 
     n² steps instead of n³. Average linkage is reducible: joining two clusters never brings a third nearer than the
@@ -73,7 +73,7 @@ class AverageLinkage:
         self.members[into] += self.members[other]
 
 
-def drop_outliers(similar: Matrix, rows: Sequence[int], *, cosine: float) -> list[int]:
+def _drop_outliers(similar: Matrix, rows: Sequence[int], *, cosine: float) -> list[int]:
     """Drop the worst-fitting row until each one's mean cosine to the others is at least `cosine`."""
     remaining = list(rows)
     while len(remaining) > 1:

@@ -15,7 +15,7 @@ from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.query_terms import STOP_WORDS, Match, words
 
-PROBE_WORDS = 6  # about the number of meaningful words in a query
+_PROBE_WORDS = 6  # about the number of meaningful words in a query
 # The share of a probe's words that the summary must contain: recall rates a text with fewer as a partial answer.
 MIN_WORD_SHARE = 0.5
 
@@ -43,14 +43,14 @@ def make_probes(
 
 
 def distinctive_words(text: str, spread: Counter[str], *, total: int) -> tuple[str, ...]:
-    """The PROBE_WORDS words with the highest TF-IDF; ties keep the order of the text.
+    """The _PROBE_WORDS words with the highest TF-IDF; ties keep the order of the text.
 
     `spread` counts the texts that have each word, out of `total`.
     """
     counts = Counter(words(text))
     content_words = [word for word in counts if word not in STOP_WORDS] or list(counts)
     ranked = sorted(content_words, key=lambda word: -counts[word] * log(1 + total / max(spread[word], 1)))
-    return tuple(ranked[:PROBE_WORDS])
+    return tuple(ranked[:_PROBE_WORDS])
 
 
 def select_promising_probes(

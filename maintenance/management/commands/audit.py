@@ -44,26 +44,26 @@ The exit status of verify is 1 if a chain is broken.
 BROKEN = 1  # exit status of verify
 SHOWN = 50
 MAX_SHOWN = 10_000
-CHAINS: Final = ("chain", "rows", "payloads purged", "dropped", "not linked yet", "verdict")
+_CHAINS: Final = ("chain", "rows", "payloads purged", "dropped", "not linked yet", "verdict")
 ROWS: Final = ("chain", "row", "at", "operation", "actor", "about", "what")
-CELL_CHARS = 60  # of a value in a table
+_CELL_CHARS = 60  # of a value in a table
 
 
 def verify(options: dict[str, Any]) -> CommandAnswer:
     """Verify every chain and the links between them."""
     total = AuditHead.objects.aggregate(rows=Sum("seq"))["rows"]
-    with row_bar(total=total or 0) as bar:
+    with _row_bar(total=total or 0) as bar:
         reports = verify_log(on_rows=bar.update)
     fault = find_kept_error(options["kept"]) if options["kept"] else ""
     is_whole, labels = all(report.is_whole for report in reports) and not fault, chain_labels()
     if is_whole:
         link_heads(operator())  # only what was found whole
-    keep = to_keep() if is_whole else ""
+    keep = _to_keep() if is_whole else ""
     chains = [
         {"name": label_of(report, labels), **vars(report), "is_whole": report.is_whole} for report in reports
     ]
     text = in_lines(
-        table_text([chain_row(report, labels) for report in reports], header=CHAINS)
+        table_text([_chain_row(report, labels) for report in reports], header=_CHAINS)
         if reports
         else "The log is empty.",
         f"NOT AS KEPT: {fault}." if fault else "",
@@ -76,40 +76,40 @@ def verify(options: dict[str, Any]) -> CommandAnswer:
 def show(options: dict[str, Any]) -> CommandAnswer:
     """The newest rows, or a memory at a past moment."""
     if options["at"]:
-        return show_past(options)
+        return _show_past(options)
     check_range(options["limit"], 1, MAX_SHOWN, field="limit")
-    rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-key")[: options["limit"]])
+    rows = list(find_log_entries(operator(), _parse_filter(options)).order_by("-key")[: options["limit"]])
     labels = chain_labels()
-    table = table_text([log_row(entry, labels) for entry in rows], header=ROWS)
+    table = table_text([_log_row(entry, labels) for entry in rows], header=ROWS)
     return CommandAnswer(
         {"rows": [LogRowOut.json(entry) for entry in rows]}, table if rows else "No rows match."
     )
 
 
-def show_past(options: dict[str, Any]) -> CommandAnswer:
+def _show_past(options: dict[str, Any]) -> CommandAnswer:
     """A memory at a past moment, rebuilt from the log."""
     if not options["memory"]:
         raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
     rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
-    return CommandAnswer(past, in_lines(table_text(rows), basis_text(past)))
+    return CommandAnswer(past, in_lines(table_text(rows), _basis_text(past)))
 
 
 def export(options: dict[str, Any]) -> CommandAnswer:
     """Write rows as JSON lines, oldest first."""
     path: Path = options["file"]
-    with create_file(path) as out, row_bar() as bar:
-        count = export_log(operator(), out, parse_filter(options), on_rows=bar.update)
+    with _create_file(path) as out, _row_bar() as bar:
+        count = export_log(operator(), out, _parse_filter(options), on_rows=bar.update)
     text = f"Exported {count:,} {'row' if count == 1 else 'rows'} to {path}."
     return CommandAnswer({"file": str(path), "rows": count}, text)
 
 
-def parse_filter(options: dict[str, Any]) -> LogFilter:
+def _parse_filter(options: dict[str, Any]) -> LogFilter:
     """The filter of the log from the command's options."""
     if options["operation"]:
         check_choice(options["operation"], Operation.values, field="operation")
     return LogFilter(
-        memories=version_ids(options["memory"]) if options["memory"] else (),
+        memories=_version_ids(options["memory"]) if options["memory"] else (),
         group=options["group"],
         actor=options["actor"],
         operation=options["operation"],
@@ -119,7 +119,7 @@ def parse_filter(options: dict[str, Any]) -> LogFilter:
     )
 
 
-def version_ids(id_text: str) -> tuple[UUID, ...]:
+def _version_ids(id_text: str) -> tuple[UUID, ...]:
     """Ids of all versions of a memory; only the given id if it was purged, which the log still knows."""
     id_ = full_id(operator(), id_text, field="memory")
     try:
@@ -134,13 +134,13 @@ def label_of(report: ChainReport, labels: Mapping[str, str]) -> str:
     return label if report.origin == OWN else f"{report.origin} {label}"
 
 
-def to_keep() -> str:
+def _to_keep() -> str:
     """The last link of all chains as `verify --kept` takes it; empty if nothing is logged."""
     head = AuditHead.objects.filter(origin=OWN, chain=HEADS).first()
     return f"{HEADS}.{head.seq}:{head.hash}" if head is not None else ""
 
 
-def chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
+def _chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
     """A chain's line in the table of `verify`."""
     dropped = f"up to row {report.dropped:,}" if report.dropped else "-"
     verdict = "unbroken" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
@@ -150,15 +150,15 @@ def chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
     ]  # fmt: skip
 
 
-def log_row(entry: AuditEntry, labels: Mapping[str, str]) -> list[str]:
+def _log_row(entry: AuditEntry, labels: Mapping[str, str]) -> list[str]:
     """A row's line in the table of `show`."""
     about = str(entry.memory_id or "") or entry.subject or "-"
     at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
     chain = labels.get(entry.chain, entry.chain)
-    return [chain, str(entry.seq), at, entry.operation, entry.actor or "-", about, payload_text(entry)]
+    return [chain, str(entry.seq), at, entry.operation, entry.actor or "-", about, _payload_text(entry)]
 
 
-def payload_text(entry: AuditEntry) -> str:
+def _payload_text(entry: AuditEntry) -> str:
     """A row's payload on one line: the changed fields as "name before → after", and the reason."""
     if not hasattr(entry, "payload_row"):
         return "(dropped)" if entry.subject.startswith("after:") else "(purged)"
@@ -175,13 +175,13 @@ def payload_text(entry: AuditEntry) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A value as text, cut to CELL_CHARS."""
+    """A value as text, cut to _CELL_CHARS."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = "-" if text in ("null", "") else text
-    return text if len(text) <= CELL_CHARS else f"{text[: CELL_CHARS - 1]}…"
+    return text if len(text) <= _CELL_CHARS else f"{text[: _CELL_CHARS - 1]}…"
 
 
-def basis_text(past: PastMemory) -> str:
+def _basis_text(past: PastMemory) -> str:
     """What a past state was rebuilt from, and which of its fields are uncertain."""
     source = (
         f"Rebuilt from {past.rows} rows of the log."
@@ -196,13 +196,13 @@ def basis_text(past: PastMemory) -> str:
     return f"As of {past.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}"
 
 
-def row_bar(total: int | None = None) -> "tqdm[Any]":
+def _row_bar(total: int | None = None) -> "tqdm[Any]":
     """A progress bar that counts rows of the log."""
     return tqdm(total=total, unit="row", file=sys.stderr, disable=None, leave=False)
 
 
 @contextmanager
-def create_file(path: Path) -> Iterator[TextIO]:
+def _create_file(path: Path) -> Iterator[TextIO]:
     """A new file, readable by its owner only; deleted if the block fails."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

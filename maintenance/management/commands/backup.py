@@ -59,7 +59,7 @@ def make(to: Path | None) -> CommandAnswer:
 def show_backups() -> CommandAnswer:
     """The backups in LOCI_HOME."""
     found = list_backups(operator())
-    table = table_text([backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories"))
+    table = table_text([_backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories"))
     none = "There are no backups yet. 'loci backup' makes one."
     body = [{"name": backup.name, **vars(backup)} for backup in found]
     return CommandAnswer({"backups": body}, table if found else none)
@@ -75,7 +75,7 @@ def purge() -> CommandAnswer:
     return CommandAnswer(done, text)
 
 
-def backup_row(backup: Backup) -> tuple[str, str, str, str]:
+def _backup_row(backup: Backup) -> tuple[str, str, str, str]:
     """A backup's line in the table: name, time, size, and the number of memories or the fault."""
     if backup.manifest is None:
         return backup.name, "?", _size(backup.size_bytes), backup.fault

@@ -41,10 +41,10 @@ class Command(LociCommand):
             else:
                 diagnosis = examine(operator(), quick=options["quick"], report=bar.set_description)
         body = {"is_well": diagnosis.is_well, **vars(diagnosis)}
-        return CommandAnswer(body, as_table(diagnosis), status=0 if diagnosis.is_well else 1)
+        return CommandAnswer(body, _as_table(diagnosis), status=0 if diagnosis.is_well else 1)
 
 
-def as_table(diagnosis: Diagnosis) -> str:
+def _as_table(diagnosis: Diagnosis) -> str:
     """One line per repair and per check."""
     lines = [f"repaired: {repair_text}" for repair_text in diagnosis.repairs]
     width = max(len(finding.check) for finding in diagnosis.findings)

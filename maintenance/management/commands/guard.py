@@ -32,10 +32,10 @@ def scan(options: dict[str, Any]) -> CommandAnswer:
     """Look through what is stored."""
     with StepBar("scan", unit="memory") as bar:
         done = scan_stored(operator(), dry_run=options["dry_run"], report=partial(bar.show, "memories"))
-    return CommandAnswer(ScanReport.json(done), scan_text(done))
+    return CommandAnswer(ScanReport.json(done), _scan_text(done))
 
 
-def scan_text(scan: ScanReport) -> str:
+def _scan_text(scan: ScanReport) -> str:
     """What was found, by kind, and how to take it back."""
     rows = [[kind, kind_of(kind).label, str(count)] for kind, count in sorted(scan.kinds.items())]
     would = "would be " if scan.dry_run else ""

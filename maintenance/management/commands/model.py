@@ -45,9 +45,9 @@ def find_folder(options: dict[str, Any]) -> ModelFolder:
     return ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
 
 
-def reported(report: Report) -> CommandAnswer:
+def _reported(report: Report) -> CommandAnswer:
     """A report as JSON, and in one sentence."""
-    return CommandAnswer(report, describe_report(report))
+    return CommandAnswer(report, _describe_report(report))
 
 
 def install(options: dict[str, Any]) -> CommandAnswer:
@@ -61,7 +61,7 @@ def install(options: dict[str, Any]) -> CommandAnswer:
             force=options["force"],
             progress=partial(bar.show, "fetching"),
         )
-    return reported(report)
+    return _reported(report)
 
 
 def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
@@ -72,7 +72,7 @@ def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
     return list(default_sources(folder.path.parent / PARTIAL_FOLDER, hub=settings.LOCI.embedding.hub))
 
 
-def describe_report(report: Report) -> str:
+def _describe_report(report: Report) -> str:
     """The report in one sentence."""
     size = f"{report.size_bytes / 1e6:.1f} MB"
     if isinstance(report, InstallReport):
@@ -90,17 +90,17 @@ def describe_report(report: Report) -> str:
     return f"{shown} ({', '.join(details)})" if details else shown
 
 
-def embed_all(options: dict[str, Any]) -> CommandAnswer:
+def _embed_all(options: dict[str, Any]) -> CommandAnswer:
     """Show the plan, or carry it out."""
     if options["dry_run"]:
         plan = plan_reembed(operator())
-        return CommandAnswer({**vars(plan), "is_done": plan.is_done}, plan_text(plan))
+        return CommandAnswer({**vars(plan), "is_done": plan.is_done}, _plan_text(plan))
     with StepBar("reembed") as bar:
         done = reembed(operator(), progress=bar.show)
-    return CommandAnswer(done, done_text(done))
+    return CommandAnswer(done, _done_text(done))
 
 
-def plan_text(plan: ReembedPlan) -> str:
+def _plan_text(plan: ReembedPlan) -> str:
     """The plan in words."""
     if plan.is_done:
         return f"Nothing to do: the index holds {plan.target} vectors of all {plan.memories} memories."
@@ -110,7 +110,7 @@ def plan_text(plan: ReembedPlan) -> str:
     )
 
 
-def done_text(done: ReembedResult) -> str:
+def _done_text(done: ReembedResult) -> str:
     """The result in words."""
     if not (done.memories or done.switched or done.pieces_deleted):
         return f"Nothing to do: the index holds {done.model} vectors."
@@ -118,8 +118,8 @@ def done_text(done: ReembedResult) -> str:
     return f"Embedded {done.memories} memories ({done.pieces} pieces) with {done.model}.{switched}"
 
 
-DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
-PRECISION: Final = "arithmetic precision and weight format; default: the setting"
+_DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
+_PRECISION: Final = "arithmetic precision and weight format; default: the setting"
 
 
 class Command(FaceCommand):
@@ -132,19 +132,19 @@ class Command(FaceCommand):
         "install": CommandVerb(
             install, "download the model, verify it, build its graph",
             (option("--from", dest="source", type=Path, metavar="DIR", help="a folder with the model's files"),
-             option("--precision", choices=PRECISIONS, help=PRECISION),
-             flag("--force", "reinstall even if a valid model is installed"), DEST),
+             option("--precision", choices=PRECISIONS, help=_PRECISION),
+             flag("--force", "reinstall even if a valid model is installed"), _DEST),
         ),
         "status": CommandVerb(
-            lambda options: reported(folder_status(find_folder(options))),
-            "show whether it is installed, where, and its size", (DEST,),
+            lambda options: _reported(folder_status(find_folder(options))),
+            "show whether it is installed, where, and its size", (_DEST,),
         ),
         "verify": CommandVerb(
-            lambda options: reported(verify_model(find_folder(options))),
-            "recompute hashes, compare vectors with the reference", (DEST,),
+            lambda options: _reported(verify_model(find_folder(options))),
+            "recompute hashes, compare vectors with the reference", (_DEST,),
         ),
         "reembed": CommandVerb(
-            embed_all, "embed all memories with the configured model and window while Loci is in use", (DRY_RUN,)
+            _embed_all, "embed all memories with the configured model and window while Loci is in use", (DRY_RUN,)
         ),
     }  # fmt: skip
 

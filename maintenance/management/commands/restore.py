@@ -53,7 +53,7 @@ class Command(FaceCommand):
             self._confirm(preview, as_json=options["json"])
         with StepBar("restore") as bar:
             done = restore_backup(operator(), path, progress=bar.show)
-        return CommandAnswer({**vars(done), "undo": undo_command(done)}, result_text(done))
+        return CommandAnswer({**vars(done), "undo": _undo_command(done)}, result_text(done))
 
     def _confirm(self, preview: RestorePreview, *, as_json: bool) -> None:
         if as_json or not sys.stdin.isatty():
@@ -85,7 +85,7 @@ def preview_text(preview: RestorePreview) -> str:
 
 def result_text(done: RestoreResult) -> str:
     """What was restored and carried over, and how to go back."""
-    carried, undo = done.carried, undo_command(done)
+    carried, undo = done.carried, _undo_command(done)
     return in_lines(
         f"Ran {len(done.migrated)} migrations." if done.migrated else "",
         f"Restored {printable(done.path.name)} of {done.manifest.made_at:%Y-%m-%d %H:%M:%S} UTC.",
@@ -99,7 +99,7 @@ def result_text(done: RestoreResult) -> str:
     )
 
 
-def undo_command(done: RestoreResult) -> str | None:
+def _undo_command(done: RestoreResult) -> str | None:
     """The command that restores the previous store; None if it was not backed up."""
     is_backup = done.before is not None and done.before.suffix == ".zip"
     return f"loci restore {done.before.name} --yes" if done.before is not None and is_backup else None

@@ -24,12 +24,12 @@ examples:
 HEADER: Final = ("id", "when", "kind", "status", "group", "did")
 
 
-def show_runs(options: dict[str, Any]) -> CommandAnswer:
+def _show_runs(options: dict[str, Any]) -> CommandAnswer:
     """The runs, newest first."""
     page = list_runs(operator(), cursor=options["cursor"], limit=MAX_LIMIT)
     none = "Maintenance has not run yet. `loci compact --dry-run` shows what it would do."
     text = in_lines(
-        table_text([run_row(run) for run in page.rows], header=HEADER),
+        table_text([_run_row(run) for run in page.rows], header=HEADER),
         "" if page.rows else none,
         f"More: --cursor {page.next}" if page.next else "",
     )
@@ -41,7 +41,7 @@ def show(options: dict[str, Any]) -> CommandAnswer:
     run = find_run(operator(), options["id"])
     changes, total = read_changes(run, limit=options["changes"])
     body = {"steps": run.steps, "changes": changes, "total": total}
-    table = table_text([run_row(run)], header=HEADER)
+    table = table_text([_run_row(run)], header=HEADER)
     text = in_lines(table, steps_text(run.steps), changes_text(changes, total=total))
     return CommandAnswer({**RunOut.json(run), **body}, text)
 
@@ -50,17 +50,17 @@ def undo(options: dict[str, Any]) -> CommandAnswer:
     """Restore every field that a run changed."""
     work = preview_undo if options["dry_run"] else undo_run
     done = work(operator(), options["id"], with_later=options["with_later"], force=options["force"])
-    return CommandAnswer(done, "\n".join(undo_lines(done)))
+    return CommandAnswer(done, "\n".join(_undo_lines(done)))
 
 
-def run_row(run: Run) -> list[str]:
+def _run_row(run: Run) -> list[str]:
     """A run's line in the table."""
     did = format_counts(run.counts) or "nothing"
     group = run.group.slug if run.group else "all"
     return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
 
 
-def undo_lines(done: UndoResult) -> list[str]:
+def _undo_lines(done: UndoResult) -> list[str]:
     """What an undo did or would do, and the rows that it leaves, in words."""
     if done.dry_run:
         lines = [f"Would restore {done.restored} rows, and hide or remove {done.deleted} that the run made."]
@@ -83,7 +83,7 @@ class Command(FaceCommand):
     help = "List the runs of maintenance, show one with its changes, or undo one."
     examples = EXAMPLES
     verbs = {
-        "list": CommandVerb(show_runs, "list the runs, newest first", (CURSOR,)),
+        "list": CommandVerb(_show_runs, "list the runs, newest first", (CURSOR,)),
         "show": CommandVerb(show, "show one run with its steps and changes", (ID, CHANGES)),
         "undo": CommandVerb(
             undo, "restore every field that the run changed",

@@ -60,14 +60,14 @@ class Command(FaceCommand):
             jobs = list_schedule(operator())
             has_run = any(job.last_run or job.failures for job in jobs)
             note = "" if has_run else "Nothing has run yet: the worker started by 'loci up' runs the jobs."
-            table = table_text([job_row(job) for job in jobs], header=HEADER)
+            table = table_text([_job_row(job) for job in jobs], header=HEADER)
             return CommandAnswer({"jobs": jobs}, in_lines(table, note))
         job = CHANGES[action](operator(), name)
         took, following = format_duration(job.took_s), format_moment(job.next_run)
         return CommandAnswer(job, MESSAGES[action].format(name=name, took=took, next=following))
 
 
-def job_row(job: JobStatus) -> list[str]:
+def _job_row(job: JobStatus) -> list[str]:
     """A job's line in the table."""
     took = format_duration(job.took_s)
     return [

@@ -25,11 +25,11 @@ from storage.encryption import database_key, key_from_file, make_key
 NEXT: Final = (
     "Now set storage.encryption to none, or take it out of config.toml: until then nothing opens the store."
 )
-LOST_KEY: Final = (
+_LOST_KEY: Final = (
     "Without this key the memories and the backups cannot be read, and the key cannot be made again: keep a copy of it in "
     "another place, not with the backups."
 )
-OLD_FILE: Final = (
+_OLD_FILE: Final = (
     "The old file was overwritten with zeros and deleted. An SSD, a snapshot or a copy-on-write file system may keep its "
     "blocks all the same."
 )
@@ -37,11 +37,11 @@ OLD_FILE: Final = (
 
 def encrypt(options: dict[str, Any]) -> CommandAnswer:
     """Make the key if asked to, then preview or encrypt."""
-    require_encryption()
+    _require_encryption()
     made = ""
     with explain_key_problems():
         if options["make_key"] and not options["dry_run"]:
-            made = f"Made a key in {make_key().origin}. {LOST_KEY}"
+            made = f"Made a key in {make_key().origin}. {_LOST_KEY}"
         old = key_from_file(options["old_key"], name="--old-key") if options["old_key"] else None
         keys = Keys(old=old, new=database_key())
     return change(keys, options, step="encrypt", before=made)
@@ -49,7 +49,7 @@ def encrypt(options: dict[str, Any]) -> CommandAnswer:
 
 def decrypt(options: dict[str, Any]) -> CommandAnswer:
     """Preview or decrypt."""
-    require_encryption()
+    _require_encryption()
     with explain_key_problems():
         keys = Keys(old=database_key(), new=None)
     return change(keys, options, step="decrypt", after=NEXT)
@@ -74,7 +74,7 @@ def change(
     return CommandAnswer(done, in_lines(before, result_text(done, keys), after))
 
 
-def require_encryption() -> None:
+def _require_encryption() -> None:
     """Raise unless the settings ask for an encrypted SQLite store."""
     if settings.LOCI.database_url:
         raise Unavailable(
@@ -109,7 +109,7 @@ def preview_text(preview: EncryptionPreview) -> str:
 def result_text(done: EncryptionResult, keys: Keys) -> str:
     """What was changed, what happened to the old file, and what to do next."""
     same = "The database is as wanted already, or there is none yet."
-    copied = f"Copied {format_count(done.rows or 0, 'row')}; every one is the same in the copy.\n{OLD_FILE}"
+    copied = f"Copied {format_count(done.rows or 0, 'row')}; every one is the same in the copy.\n{_OLD_FILE}"
     keep = "Keep the old key as long as you keep copies of older backups elsewhere."
     return in_lines(
         same if done.rows is None else copied,

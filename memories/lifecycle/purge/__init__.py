@@ -125,7 +125,7 @@ class Certificate(Answer):
 
 
 @dataclass(frozen=True)
-class PurgeResult:
+class _PurgeResult:
     """A purge's certificate, the changes of memories that were derived from what is gone, and what is gone."""
 
     certificate: Certificate
@@ -140,7 +140,7 @@ def purge_rows(
     reason: str,
     quotes: bool = False,
     follow: Callable[[], object] | None = None,
-) -> PurgeResult:
+) -> _PurgeResult:
     """Destroy all versions of named memories of one group, what was made from their texts, and all copies; one transaction.
 
     The audit rows stay without their payloads; a tombstone for each of their own texts keeps the text from coming back.
@@ -220,7 +220,7 @@ def purge_ended(actor: Actor, memories: Sequence[Memory], *, reason: str) -> Cer
 
 def destroy(
     actor: Actor, doomed: PurgeTargets, because: Because, *, recalls: tuple[list[int], int] = ([], 0)
-) -> PurgeResult:
+) -> _PurgeResult:
     """Delete the rows with everything attached to them and let every place erase its copies; one transaction.
 
     A chain with a row that counts is spared, unless `because` allows its end. `recalls`: what find_recalls() found before.
@@ -238,7 +238,7 @@ def destroy(
             if counts(row, now) and not because.allows(row, doomed.shown, now)
         }
         rows = [row for row in all_rows if row.root_key not in kept]
-        check_purge_rights(actor, rows)
+        _check_purge_rights(actor, rows)
         gone, (found, last) = texts_of(rows), recalls
         reason = gone.quotes.blank(because.reason)
         if because.why in (Why.NAMED, Why.MOVED):
@@ -250,7 +250,7 @@ def destroy(
             linked = Link.objects.filter(Q(source__in=gone.keys) | Q(target__in=gone.keys))
             counted = Piece.objects.filter(memory__in=gone.keys).count(), linked.count()
             own = [row for row in doomed.own if row.root_key not in kept]
-            delete_rows(actor, own, gone, reason=reason, bars=because.why is Why.NAMED)
+            _delete_rows(actor, own, gone, reason=reason, bars=because.why is Why.NAMED)
         within = left.pk if left is not None else None
         cleared = erase_copies(replace(gone, within=within, recalls=tuple(found)))
         if left is None or any(cleared.values()):
@@ -263,10 +263,10 @@ def destroy(
     certificate = Certificate(
         now, gone.ids, len(rows), *counted, payloads, deleted, blanked, cleared=cleared, spared=spared
     )
-    return PurgeResult(certificate, followed, gone)
+    return _PurgeResult(certificate, followed, gone)
 
 
-def delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reason: str, bars: bool) -> None:
+def _delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reason: str, bars: bool) -> None:
     """Delete memories; take the ends off what their plans would replace, lay tombstones, and free wordings of others."""
     keys = frozenset(gone.keys)
     for row in own:
@@ -296,7 +296,7 @@ def delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reaso
     refresh_threads([key for key in threads if key is not None])
 
 
-def check_purge_rights(actor: Actor, rows: Sequence[Memory]) -> None:
+def _check_purge_rights(actor: Actor, rows: Sequence[Memory]) -> None:
     """Raise NotPermitted if a version belongs to a group that the actor may not curate."""
     for row in rows:
         if not actor.may(CURATE, row.group_id):

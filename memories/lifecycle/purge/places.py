@@ -27,24 +27,24 @@ from relations.models import EntityAlias, Relation
 from storage.bulk import batches
 
 MAX_THREAD_CHARS: Final = 200
-MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
+_MIN_TITLE_CHARS: Final = 16  # shorter titles occur in texts by chance
 KEPT: Final = (Operation.MOVE, Operation.CLEAR)  # of these rows, the payload says no more than where and why
-QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref", "anchor_commit")
+_QUOTING: Final = ("content", "tags", "metadata", "source", "source_ref", "anchor_commit")
 MEMORIES: Final = "other memories"
 
 
-def own_rows(doomed: PurgedTexts) -> Q:
+def _own_rows(doomed: PurgedTexts) -> Q:
     """The memories themselves."""
     return Q(key__in=doomed.keys)
 
 
-def own_payloads(doomed: PurgedTexts) -> Q:
+def _own_payloads(doomed: PurgedTexts) -> Q:
     """What the log says about the memories; in a group that they left, the moves stay."""
     rows = Q(entry__memory_id__in=doomed.ids)
     return rows if doomed.within is None else rows & ~Q(entry__operation__in=KEPT)
 
 
-def purge_kept_payloads(doomed: PurgedTexts) -> int:
+def _purge_kept_payloads(doomed: PurgedTexts) -> int:
     """Delete the payloads of moves whose reason quotes a text."""
     if doomed.within is None:
         return 0
@@ -53,7 +53,7 @@ def purge_kept_payloads(doomed: PurgedTexts) -> int:
     return sum(about.filter(entry__memory_id__in=some).delete()[0] for some in batches(doomed.ids))
 
 
-def purge_found_recalls(doomed: PurgedTexts) -> int:
+def _purge_found_recalls(doomed: PurgedTexts) -> int:
     """Blank the questions of the logged recalls that found a memory, and in a group that they left also that they did.
 
     A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed.
@@ -84,7 +84,7 @@ def find_recalls(keys: set[int], *, after: int = 0, group: Group | None = None) 
     return found, last
 
 
-def purge_thread_names(doomed: PurgedTexts) -> int:
+def _purge_thread_names(doomed: PurgedTexts) -> int:
     """Blank texts in the names of their own groups' threads, and titles that are a part of one; the number of both."""
     groups = (doomed.within,) if doomed.within is not None else doomed.groups
     found = THREADS.find(doomed, *doomed.groups)
@@ -93,21 +93,21 @@ def purge_thread_names(doomed: PurgedTexts) -> int:
         ending = f" {Thread.objects.get(pk=pk).id.hex[-12:]}"
         blanked = doomed.quotes.blank(name)[: MAX_THREAD_CHARS - len(ending)]
         Thread.objects.filter(pk=pk).update(name=blanked + ending)
-    return len(found) + purge_made_titles(Thread.objects.filter(group__in=groups), doomed.texts)
+    return len(found) + _purge_made_titles(Thread.objects.filter(group__in=groups), doomed.texts)
 
 
-def purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
+def _purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
     """Blank titles that are a part of a text: sites make titles of a conversation's first words."""
-    long = threads.alias(chars=Length("title")).filter(chars__gte=MIN_TITLE_CHARS)
+    long = threads.alias(chars=Length("title")).filter(chars__gte=_MIN_TITLE_CHARS)
     return sum(
         long.alias(at=StrIndex(Value(text), F("title"))).filter(at__gt=0).update(title=REDACTION)
         for text in texts
     )
 
 
-def purge_guard_rules(doomed: PurgedTexts) -> int:
+def _purge_guard_rules(doomed: PurgedTexts) -> int:
     """Take the rules out of their own groups' guards that name a text: one with other words would be none."""
-    found = GUARDS.find(doomed, *doomed.groups)
+    found = _GUARDS.find(doomed, *doomed.groups)
     for pk, rules in found:
         kept = [rule for rule in split_rules(rules) if not doomed.quotes.are_in(rule)]
         Group.objects.filter(pk=pk).update(guard=", ".join(kept))
@@ -116,28 +116,28 @@ def purge_guard_rules(doomed: PurgedTexts) -> int:
 
 PAYLOADS: Final = TextPlace(
     "log payloads", "rows of the audit log quote it", AuditPayload, ("payload",), group="entry__group",
-    names=("entry__chain", "entry__seq"), own=own_payloads, erases=purge_kept_payloads,
+    names=("entry__chain", "entry__seq"), own=_own_payloads, erases=_purge_kept_payloads,
 )  # fmt: skip
 THREADS: Final = TextPlace(
     "thread names", "names of threads contain it", Thread, ("name",), BLANKED, is_own=True, group="group__id", names=("id",),
-    erases=purge_thread_names,
+    erases=_purge_thread_names,
 )  # fmt: skip
-GUARDS: Final = TextPlace(
+_GUARDS: Final = TextPlace(
     "guard rules", "rules for sensitive text of groups contain it", Group, ("guard",), BLANKED, is_own=True, group="id",
-    names=("slug",), erases=purge_guard_rules,
+    names=("slug",), erases=_purge_guard_rules,
 )  # fmt: skip
 
 
 MEMORY_PLACES: Final = (
-    TextPlace(MEMORIES, "other memories quote it", Memory, QUOTING, group="group__id", names=("id",), own=own_rows),
+    TextPlace(MEMORIES, "other memories quote it", Memory, _QUOTING, group="group__id", names=("id",), own=_own_rows),
     # Contexts were computed anew with their threads, so there is nothing to erase.
     TextPlace("contexts", "contexts contain it", Memory, ("context",), BLANKED, group="group__id", names=("id",),
-          looks_for=attrgetter("starts"), own=own_rows, erases=lambda _: 0),
+          looks_for=attrgetter("starts"), own=_own_rows, erases=lambda _: 0),
     PAYLOADS,
     TextPlace("log subjects", "rows of the audit log name it", AuditEntry, ("subject",), group="group",
           names=("chain", "seq")),
     TextPlace("recalls", "logged queries contain it", RecallLog, ("query",), DELETED, group="group__id"),
-    TextPlace("questions", "questions found it", RecallLog, group="group__id", erases=purge_found_recalls),
+    TextPlace("questions", "questions found it", RecallLog, group="group__id", erases=_purge_found_recalls),
     # A batch holds numbers and times of many rows, never a text.
     TextPlace("row changes", "former values of rows contain it", RowChange, ("vals",), BLANKED,
           own=lambda doomed: Q(kept=Memory._meta.db_table, row__in=doomed.keys) & ~Q(op="b")),
@@ -148,7 +148,7 @@ MEMORY_PLACES: Final = (
           looks_for=attrgetter("named")),
     TextPlace("instructions", "titles or instructions of groups contain it", Group, ("title", "instructions"), BLANKED,
           is_own=True, group="id", names=("slug",)),
-    GUARDS,
+    _GUARDS,
     THREADS,
     TextPlace("threads", "titles, addresses or tags of threads contain it", Thread, ("title", "url", "tags"), BLANKED,
           is_own=True, group="group__id", names=("id",)),

@@ -65,7 +65,7 @@ def find_purge_targets(memories: Sequence[Memory], others: Sequence[Memory] = ()
     named = {row.root_key for row in memories}
     also = [*others, *(copy for each in (*memories, *others) for copy in single_version_copies(each))]
     also = list({row.root_key: row for row in also if row.root_key not in named}.values())
-    own = with_wordings([row for each in (*memories, *also) for row in versions_to_purge(each)])
+    own = with_wordings([row for each in (*memories, *also) for row in _versions_to_purge(each)])
     reach = find_reach(memories[0], own)
     shown = named | {row.root_key for row in (*also, *reach.doomed())}
     return PurgeTargets(tuple(own), reach, frozenset(shown), tuple(also), tuple(find_staying(own)))
@@ -85,7 +85,7 @@ def find_quoting(actor: Actor, memories: Sequence[Memory]) -> list[Memory]:
     return [row for row in rows if actor.may(CURATE, row.group_id)]
 
 
-def versions_to_purge(memory: Memory) -> list[Memory]:
+def _versions_to_purge(memory: Memory) -> list[Memory]:
     """All versions of a memory; of a plan whose day has not come only the plan's own, since the others hold today."""
     head, versions = head_of(memory), versions_of(memory)
     plan = read_plan(head, timezone.now())
@@ -105,7 +105,7 @@ def with_wordings(rows: Sequence[Memory]) -> list[Memory]:
     fresh = list(found)
     while fresh:
         chains = dict[int, list[Memory]]()
-        for row in versions_of_all(went_into(fresh)):
+        for row in versions_of_all(_went_into(fresh)):
             chains.setdefault(row.root_key, []).append(row)
         fresh = []
         for chain in chains.values():
@@ -121,7 +121,7 @@ def is_past(row: Memory, keys: Set[int]) -> bool:
     return row.superseded_by_id in keys or (row.superseded_by_id is None and row.state == State.SUPERSEDED)
 
 
-def went_into(keys: Iterable[int]) -> list[Memory]:
+def _went_into(keys: Iterable[int]) -> list[Memory]:
     """The rows that were merged into these or superseded by them."""
     went_in = Q(superseded_by__in=list(keys), state__in=[State.MERGED, State.SUPERSEDED])
     return list(Memory.objects.filter(went_in))
@@ -137,7 +137,7 @@ def versions_of_all(rows: Iterable[Memory]) -> Iterator[Memory]:
 def find_staying(own: Sequence[Memory]) -> Iterator[tuple[Memory, Memory]]:
     """The wordings of rows that are former versions of a memory of its own, each with the next version."""
     keys = {row.key for row in own}
-    wordings = [row for row in went_into(keys) if row.key not in keys and row.state == State.MERGED]
+    wordings = [row for row in _went_into(keys) if row.key not in keys and row.state == State.MERGED]
     chain = list(versions_of_all(wordings))
     for row in wordings:
         later = [other for other in chain if other.root_key == row.root_key and other.key > row.key]

@@ -33,7 +33,7 @@ from storage.bulk import batches
 from storage.changes import keeping_nothing
 from storage.dialect import dialect
 
-MAX_QUOTED = 200  # texts looked for in checkpoints; each is a scan
+_MAX_QUOTED = 200  # texts looked for in checkpoints; each is a scan
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ def purge_left_behind(
     require_person(actor, "purge what is left of")
     with suppress(DatabaseError):
         COUNTER.flush()  # recalls that wait to be logged
-    known, _ = find_moved(actor, group, memory)
+    known, _ = _find_moved(actor, group, memory)
     # Reading the whole log takes seconds, so do it before the write lock; later rows are read under the lock.
     recalls = find_recalls({row.key for row in known}, group=group)
     begin_purge(connection)
     with keeping_nothing(), transaction.atomic():
         hold_groups([group.key])
-        rows, elsewhere = find_moved(actor, group, memory)
+        rows, elsewhere = _find_moved(actor, group, memory)
         recalls = recalls if {row.key for row in rows} == {row.key for row in known} else ([], 0)
         because = Because(Why.MOVED, clean_reason(reason), group)
         done = destroy(actor, PurgeTargets(tuple(rows)), because, recalls=recalls).certificate
@@ -106,7 +106,7 @@ def purge_left_behind(
     )  # fmt: skip
 
 
-def find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], int]:
+def _find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], int]:
     """The memories that moved away and did not come back, all versions, and how many the actor may not touch."""
     moves = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.MOVE).exclude(memory_id=None)
     # The move of a conversation is logged where its turns came to.
@@ -141,7 +141,7 @@ def describe_traces(rows: Sequence[Memory], group: Group) -> str:
     recalls = len(find_recalls(keys, group=group)[0])
     texts = tuple(dict.fromkeys((*(row.content for row in rows), *map(str, ids))))
     quoting, checkpoints = 0, gettext("checkpoints (not counted)")
-    if len(texts) <= MAX_QUOTED:
+    if len(texts) <= _MAX_QUOTED:
         quoting = len(Quotes(texts).rows(Checkpoint.objects.filter(group=group), "state"))
         checkpoints = ngettext("{count} checkpoint", "{count} checkpoints", quoting).format(count=quoting)
     if not (logged or recalls or quoting):

@@ -39,12 +39,12 @@ from storage.bulk import batches
 from storage.changes import changing
 from storage.ids import new_id
 
-TO = "to"  # the argument that errors name
+_TO = "to"  # the argument that errors name
 
 
-FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
+_FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
 UNDONE = "the move was undone"
-MAX_SOURCES = 100  # of a filter
+_MAX_SOURCES = 100  # of a filter
 Place = tuple[Thread, int | None]  # a thread of the target, and the position there
 
 
@@ -75,7 +75,7 @@ class PartMove(Answer):
     dry_run: bool = False
 
 
-def find_target(actor: Actor, source: Group, slug: str) -> Group:
+def _find_target(actor: Actor, source: Group, slug: str) -> Group:
     """The group to move to. The one place where the rights of every move are checked: curate in both groups.
 
     Raises:
@@ -92,7 +92,7 @@ def find_target(actor: Actor, source: Group, slug: str) -> Group:
     check_access(actor, target.slug, target, WRITE)  # an archived group takes nothing
     if target.key == source.key:
         line = gettext("It is in '{group}' already.").format(group=target.slug)
-        raise Conflict(line, hint=gettext("Nothing was changed."), field=TO)
+        raise Conflict(line, hint=gettext("Nothing was changed."), field=_TO)
     return target
 
 
@@ -115,19 +115,19 @@ def move(
         Conflict: the target has or withdrew its text, or does not take it as it is; nothing was changed.
     """
     memory = find_head(actor, id_, right=CURATE)
-    source, target = memory.group, find_target(actor, memory.group, to)
+    source, target = memory.group, _find_target(actor, memory.group, to)
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, source, reason)
     refuse_withdrawn_reason(actor, target, reason)
     with transaction.atomic():
         hold_groups(sorted((source.key, target.key)))
-        plan = plan_move(families_of(read_heads([memory.key], source)), source, target)
+        plan = plan_move(families_of(_read_heads([memory.key], source)), source, target)
         if not plan.moving:
             why = plan.staying[0].why if plan.staying else gettext("it has changed meanwhile")
             line = gettext("{id} stays in '{group}': {why}.").format(id=memory.id, group=source.slug, why=why)
-            raise Conflict(line, hint=gettext("Nothing was changed."), field=TO)
+            raise Conflict(line, hint=gettext("Nothing was changed."), field=_TO)
         consequences = describe_move(plan, with_traces=with_traces)
-        followed = carry_out_move(actor, plan, reason=reason)
+        followed = _carry_out_move(actor, plan, reason=reason)
         transaction.set_rollback(dry_run)
     return ChangeResult(
         Operation.MOVE.value, memory.id, memory.state, memory.trust, 0 if dry_run else len(plan.rows),
@@ -135,7 +135,7 @@ def move(
     )  # fmt: skip
 
 
-def read_heads(keys: Sequence[int], group: Group) -> list[Memory]:
+def _read_heads(keys: Sequence[int], group: Group) -> list[Memory]:
     """The memories as they are now, in a group."""
     rows = Memory.objects.filter(key__in=keys, group=group).select_related(*RELATED_ROWS)
     return list(rows.order_by("key"))
@@ -163,13 +163,13 @@ def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:
     if along := len(plan.relations):
         line = ngettext("along with it: {count} relation", "along with it: {count} relations", along)
         lines.append(line.format(count=along))
-    lines += describe_ties(plan)
+    lines += _describe_ties(plan)
     if with_traces and (traces := describe_traces(family.rows, source)):
         lines.append(traces)
     return tuple(lines)
 
 
-def describe_ties(plan: MovePlan) -> list[str]:
+def _describe_ties(plan: MovePlan) -> list[str]:
     """What names the one memory that moves: proposals, links, and its source."""
     [family] = plan.moving
     source, target, keys = plan.source, plan.target, [row.pk for row in family.rows]
@@ -215,11 +215,11 @@ def move_memories(
         InvalidInput: no memory can have a type, tag or source of the filter, or there are too many.
         Conflict: both are the same.
     """
-    wanted = check_filter(wanted or PartFilter())
+    wanted = _check_filter(wanted or PartFilter())
     source = find_group(actor, slug, right=CURATE)
-    target = find_target(actor, source, to)
-    return move_heads(
-        actor, source, target, lambda: list(select_heads(source, wanted)), reason=reason, dry_run=dry_run
+    target = _find_target(actor, source, to)
+    return _move_heads(
+        actor, source, target, lambda: list(_select_heads(source, wanted)), reason=reason, dry_run=dry_run
     )
 
 
@@ -231,12 +231,14 @@ def move_chosen(
     Raises as move_memories() does.
     """
     source = chosen[0].group
-    target = find_target(actor, source, to)
-    keys = [head_of(row).key if row.state in FOLLOWED else row.key for row in chosen]
-    return move_heads(actor, source, target, lambda: read_heads(keys, source), reason=reason, dry_run=dry_run)
+    target = _find_target(actor, source, to)
+    keys = [head_of(row).key if row.state in _FOLLOWED else row.key for row in chosen]
+    return _move_heads(
+        actor, source, target, lambda: _read_heads(keys, source), reason=reason, dry_run=dry_run
+    )
 
 
-def move_heads(
+def _move_heads(
     actor: Actor,
     source: Group,
     target: Group,
@@ -254,23 +256,23 @@ def move_heads(
     with changing(), transaction.atomic():
         hold_groups(sorted((source.key, target.key)))
         plan = plan_move(families_of(heads()), source, target)
-        notes = describe_part(plan)
-        notes += carry_out_move(actor, plan, reason=reason)
+        notes = _describe_part(plan)
+        notes += _carry_out_move(actor, plan, reason=reason)
         if plan.moving:
-            log_part(actor, plan.source, plan.target, len(plan.moving), is_undo=False)
+            _log_part(actor, plan.source, plan.target, len(plan.moving), is_undo=False)
         transaction.set_rollback(dry_run)
     run = run_id if plan.moving and not dry_run else None
     moved, rows = len(plan.moving), len(plan.rows)
     return PartMove(source.slug, target.slug, moved, rows, plan.staying, notes, run, dry_run=dry_run)
 
 
-def check_filter(wanted: PartFilter) -> PartFilter:
+def _check_filter(wanted: PartFilter) -> PartFilter:
     """The filter with its tags as they are stored. Raises InvalidInput for what no memory can have."""
     for type_ in wanted.types:
         check_choice(type_, Type.values, field="types")
-    if len(wanted.sources) > MAX_SOURCES:
+    if len(wanted.sources) > _MAX_SOURCES:
         raise InvalidInput(
-            f"There are {len(wanted.sources)} sources; at most {MAX_SOURCES} are allowed.", field="sources"
+            f"There are {len(wanted.sources)} sources; at most {_MAX_SOURCES} are allowed.", field="sources"
         )
     for source in wanted.sources:
         refuse_unstorable(source, field="sources")
@@ -280,7 +282,7 @@ def check_filter(wanted: PartFilter) -> PartFilter:
     return replace(wanted, tags=tags)
 
 
-def select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
+def _select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
     """The live memories that the filter names, in order."""
     rows = Memory.objects.filter(group=source, state=State.LIVE).select_related(*RELATED_ROWS)
     if wanted.types:
@@ -292,7 +294,7 @@ def select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
     return rows.order_by("key")
 
 
-def describe_part(plan: MovePlan) -> tuple[str, ...]:
+def _describe_part(plan: MovePlan) -> tuple[str, ...]:
     """What goes along with the memories, and what stays behind."""
     lines, rows = list[str](), plan.rows
     former = len(rows) - len(plan.moving)
@@ -311,7 +313,7 @@ def describe_part(plan: MovePlan) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo: bool) -> None:
+def _log_part(actor: Actor, source: Group, target: Group, moved: int, *, is_undo: bool) -> None:
     """Log the move as a whole in both groups' chains."""
     payload = {"action": "move-memories", "from": source.slug, "to": target.slug, "memories": moved}
     for group in (source, target):
@@ -356,12 +358,12 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
             key__in=[row.row for row in rows if row.is_memory], state=State.LIVE
         ).count()
         reverse(undoing, rows, Terms(UNDONE, right=CURATE, field="run"))
-        log_part(undoing, target, source, moved, is_undo=True)
+        _log_part(undoing, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)
     return PartMove(target.slug, source.slug, moved, len(rows), is_undo=True, dry_run=dry_run)
 
 
-def carry_out_move(
+def _carry_out_move(
     actor: Actor,
     plan: MovePlan,
     *,
@@ -373,7 +375,7 @@ def carry_out_move(
         return ()
     GroupRoom().take(plan.target, [row.content for row in rows if row.state == State.LIVE])
     old_threads = {row.thread_id for row in rows if row.thread_id is not None}
-    places = new_places(rows, plan.target)
+    places = _new_places(rows, plan.target)
     for batch in batches(rows):
         write_rows(actor, batch, plan, places, reason=reason)
     for some in batches(roots):
@@ -389,14 +391,14 @@ def carry_out_move(
     return tuple(line for follow in additions("after a move") for line in follow(actor, heads))
 
 
-def new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:
+def _new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:
     """The place of each row that has a thread: the target's thread of that name, at the same position if it is free."""
     placed = [(row, row.thread) for row in rows if row.thread is not None]
     if not placed:
         return {}
     threads = find_or_create_threads({(target.key, thread.name): target for _, thread in placed})
     for thread in {thread.pk: thread for _, thread in placed}.values():
-        copy_details(thread, threads[target.key, thread.name])
+        _copy_details(thread, threads[target.key, thread.name])
     keys = [thread.key for thread in threads.values()]
     stored = Memory.objects.filter(thread__in=keys, position__isnull=False)
     taken = set(stored.values_list("thread", "position"))
@@ -416,7 +418,7 @@ def new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:
     return places
 
 
-def copy_details(thread: Thread, there: Thread) -> None:
+def _copy_details(thread: Thread, there: Thread) -> None:
     """Copy a thread's title and address to the thread of the target that takes its turns, where that has none."""
     named = {name: getattr(thread, name) for name in ("title", "url") if not getattr(there, name)}
     if any(named.values()):

@@ -24,7 +24,7 @@ from memories.types import Scope, State, Type
 from storage.bulk import batches
 
 UNDONE = "the group was made global again"
-Staying = dict[int, StayingMemory]
+_Staying = dict[int, StayingMemory]
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ def narrow_group(actor: Actor, slug: str, *, undo: bool = False, dry_run: bool =
                 hint=f"Open it first: loci group update {group.slug} --private no.",
                 field="private",
             )
-        changed, staying = widen_back(actor, group) if undo else narrow_memories(actor, group)
+        changed, staying = _widen_back(actor, group) if undo else _narrow_memories(actor, group)
         if changed:
             log_group(actor, group, action="narrow", undo=undo, memories=changed, staying=len(staying))
         transaction.set_rollback(dry_run)
     return ScopeChange(group.slug, changed, staying, undo, dry_run)
 
 
-def narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
+def _narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
     """Make the group's global memories its own, each with a log row, inside the caller's transaction.
 
     A memory stays global if its text is live as the group's own already: it would be there twice.
@@ -90,16 +90,16 @@ def narrow_memories(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemor
     return len(changing), tuple(staying)
 
 
-def widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
-    """Make global again what narrow_memories() made the group's own, each with a log row, in the caller's transaction.
+def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, ...]]:
+    """Make global again what _narrow_memories() made the group's own, each with a log row, in the caller's transaction.
 
     A memory stays if its text is live as a global one, was withdrawn since, or if a newer version is the group's own.
     """
-    narrowed = Memory.objects.filter(group=group, scope=Scope.GROUP, id__in=narrowed_ids(group))
+    narrowed = Memory.objects.filter(group=group, scope=Scope.GROUP, id__in=_narrowed_ids(group))
     rows = {
         row.key: row for row in narrowed.order_by("-key")
     }  # the newest first: what stays keeps its former versions
-    changed, staying = 0, Staying()
+    changed, staying = 0, _Staying()
     for row in rows.values():
         successor = row.superseded_by_id
         if successor in staying or (successor is not None and successor not in rows and is_own(successor)):
@@ -117,7 +117,7 @@ def is_own(key: int) -> bool:
     return Memory.objects.filter(key=key, scope=Scope.GROUP).exists()
 
 
-def narrowed_ids(group: Group) -> list[str]:
+def _narrowed_ids(group: Group) -> list[str]:
     """The ids of the memories whose last change of scope made them the group's own."""
     rows = AuditEntry.objects.filter(operation=Operation.NARROW, group=group.id, memory_id__isnull=False)
     last: dict[str, str] = {}

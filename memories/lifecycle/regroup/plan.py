@@ -26,8 +26,8 @@ from memories.types import Scope, State, Trust, Type
 from relations.models import Relation
 from storage.bulk import AT_ONCE, batches
 
-MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
-Reasons = dict[int, str]  # by the key of a family's head
+_MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
+_Reasons = dict[int, str]  # by the key of a family's head
 
 
 @dataclass(frozen=True)
@@ -104,44 +104,44 @@ class MovePlan:
 
 def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) -> MovePlan:
     """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
-    why: Reasons = {}
+    why: _Reasons = {}
     for check in (
-        refuse_state, refuse_conversations, refuse_global, refuse_withdrawn, refuse_guarded, refuse_twins,
-        refuse_sources, refuse_waiting,
+        _refuse_state, _refuse_conversations, _refuse_global, refuse_withdrawn, _refuse_guarded, _refuse_twins,
+        _refuse_sources, _refuse_waiting,
     ):  # fmt: skip
-        add_reasons(why, check([each for each in families if each.head.key not in why], target))
+        _add_reasons(why, check([each for each in families if each.head.key not in why], target))
     for reason in additions("reasons to stay"):
-        add_reasons(why, reason([each for each in families if each.head.key not in why], target))
-    relations = find_relations(families, source)
-    while torn := torn_apart([each for each in families if each.head.key not in why], relations):
-        add_reasons(why, torn)
+        _add_reasons(why, reason([each for each in families if each.head.key not in why], target))
+    relations = _find_relations(families, source)
+    while torn := _torn_apart([each for each in families if each.head.key not in why], relations):
+        _add_reasons(why, torn)
     moving = tuple(each for each in families if each.head.key not in why)
     roots = {root for family in moving for root in family.roots}
-    along = tuple(row.pk for row in relations if goes_along(row, roots))
+    along = tuple(row.pk for row in relations if _goes_along(row, roots))
     staying = tuple(StayingMemory(f.head.id, why[f.head.key]) for f in families if f.head.key in why)
     return MovePlan(source, target, moving, staying, along)
 
 
-def add_reasons(why: Reasons, more: Mapping[int, str]) -> None:
+def _add_reasons(why: _Reasons, more: Mapping[int, str]) -> None:
     """Keep the first reason of each family."""
     for key, reason in more.items():
         why.setdefault(key, reason)
 
 
-def refuse_state(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_state(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """Withdrawn memories stay: their tombstones are this group's. So do those that a person has to judge."""
     return {
         family.head.key: gettext(
             "it is {state} and {trust}; only a live memory that is not rejected or quarantined moves"
         ).format(state=pgettext("word", family.head.state), trust=pgettext("word", family.head.trust))
         for family in families
-        if family.head.state != State.LIVE or family.head.trust not in MOVABLE_TRUST
+        if family.head.state != State.LIVE or family.head.trust not in _MOVABLE_TRUST
     }
 
 
-def refuse_conversations(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_conversations(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """Turns of a site's conversation move with it; so does its summary."""
-    why: Reasons = {}
+    why: _Reasons = {}
     for family in families:
         captured = next((r.thread for r in family.rows if r.thread and r.thread.platform), None)
         if captured is not None:
@@ -157,7 +157,7 @@ def refuse_conversations(families: Sequence[MovingFamily], target: Group) -> Rea
     return why
 
 
-def refuse_global(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_global(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """A private group has no global memories."""
     if not target.private:
         return {}
@@ -168,9 +168,9 @@ def refuse_global(families: Sequence[MovingFamily], target: Group) -> Reasons:
     }
 
 
-def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """The target's tombstones hold."""
-    live = live_rows(families)
+    live = _live_rows(families)
     found = find_all_withdrawn((target.key, row.scope, row.content) for _, row in live)
     return {
         head: gettext("its text was {kind} in '{group}'").format(
@@ -183,13 +183,13 @@ def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> Reasons
     }
 
 
-def refuse_guarded(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_guarded(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """Texts that the target's rules for sensitive text would change, refuse or hold."""
     return {
         head: gettext("the rules of '{group}' for sensitive text do not take it as it is").format(
             group=target.slug
         )
-        for head, row in live_rows(families)
+        for head, row in _live_rows(families)
         if not is_taken_as_is(row, target)
     }
 
@@ -208,9 +208,9 @@ def is_taken_as_is(row: Memory, target: Group) -> bool:
     return is_same and not any(f.treatment == "quarantine" for f in seen.findings)
 
 
-def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_twins(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """Texts that the target has already, or that it has superseded."""
-    facts = [(head, row) for head, row in live_rows(families) if row.type != Type.EPISODIC]
+    facts = [(head, row) for head, row in _live_rows(families) if row.type != Type.EPISODIC]
     there: dict[tuple[str, str, str], Memory] = {}
     for some in batches(sorted({fold_start(row.fold_hash) for _, row in facts})):
         rows = Memory.objects.filter(
@@ -229,7 +229,7 @@ def refuse_twins(families: Sequence[MovingFamily], target: Group) -> Reasons:
     }
 
 
-def refuse_sources(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_sources(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """A source that the target has already brought."""
     named = [(f.head.key, row) for f in families for row in f.rows if row.source_ref]
     there: dict[tuple[str, str], Memory] = {}
@@ -243,10 +243,10 @@ def refuse_sources(families: Sequence[MovingFamily], target: Group) -> Reasons:
     }
 
 
-def refuse_waiting(families: Sequence[MovingFamily], target: Group) -> Reasons:
+def _refuse_waiting(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """A correction that waits for a curator names both of its ends: it is decided first."""
     owner = {root: family.head.key for family in families for root in family.roots}
-    why: Reasons = {}
+    why: _Reasons = {}
     for some in batches(owner):
         ends = Q(source__in=some) | Q(target__in=some)
         for link in Link.objects.filter(ends, status=LinkStatus.OPEN).only("source", "target", "evidence"):
@@ -256,12 +256,12 @@ def refuse_waiting(families: Sequence[MovingFamily], target: Group) -> Reasons:
     return why
 
 
-def live_rows(families: Iterable[MovingFamily]) -> list[tuple[int, Memory]]:
+def _live_rows(families: Iterable[MovingFamily]) -> list[tuple[int, Memory]]:
     """The live rows, each with the key of its family's head."""
     return [(f.head.key, row) for f in families for row in f.rows if row.state == State.LIVE]
 
 
-def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Relation]:
+def _find_relations(families: Sequence[MovingFamily], source: Group) -> list[Relation]:
     """The relations of the source group that have one of these entities at an end."""
     roots = {root for family in families if family.head.type == Type.ENTITY for root in family.roots}
     found: dict[int, Relation] = {}
@@ -271,7 +271,7 @@ def find_relations(families: Sequence[MovingFamily], source: Group) -> list[Rela
     return list(found.values())
 
 
-def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) -> Reasons:
+def _torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) -> _Reasons:
     """Entities with a relation to one that stays: only global ones may be in another group than their relation."""
     owner = {root: family.head.key for family in families for root in family.roots}
     others: defaultdict[int, list[str]] = defaultdict(list)
@@ -289,7 +289,7 @@ def torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation]) 
     }
 
 
-def goes_along(row: Relation, moving: set[int]) -> bool:
+def _goes_along(row: Relation, moving: set[int]) -> bool:
     """True if the relation moves: with both of its ends, or with one whose other end every group sees."""
     ends = ((row.subject_id, row.subject.scope), (row.object_id, row.object.scope))
     if all(key in moving for key, _ in ends):

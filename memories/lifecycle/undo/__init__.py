@@ -32,7 +32,7 @@ __all__ = ["UNDO_HOURS", "UndoneWrite", "undo_id_of", "undo_write"]
 UNDO: Final = "undo"  # the argument that errors name
 UNDO_HOURS: Final = 24
 PURPOSE: Final = "undo id"
-ID_CHARS: Final = 26  # a block in base 32
+_ID_CHARS: Final = 26  # a block in base 32
 REASON: Final = "the write was undone"
 # Which row of a write says what it was, the most telling first, and the change of the trust table that it was.
 TELLING: Final[dict[Operation, Change | None]] = {
@@ -82,10 +82,10 @@ def undo_id_of(actor: Actor, work: Work) -> str:
     return b32encode(encrypted).decode().rstrip("=").lower()
 
 
-def read_undo_id(text: str) -> int:
+def _read_undo_id(text: str) -> int:
     """The change of an id; made-up ones have some too. Raises InvalidInput if it cannot be an id."""
     try:
-        encrypted = b32decode(text.strip().upper() + "======") if len(text.strip()) == ID_CHARS else b""
+        encrypted = b32decode(text.strip().upper() + "======") if len(text.strip()) == _ID_CHARS else b""
     except ValueError:
         encrypted = b""
     if len(encrypted) != BLOCK_BYTES:
@@ -105,10 +105,10 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
         Conflict: it is too old, was built on since, or a policy, verification or pin stands against it.
         NotPermitted: the actor may no longer write there.
     """
-    change = read_undo_id(undo_id)
-    entries = find_write(actor, change)
+    change = _read_undo_id(undo_id)
+    entries = _find_write(actor, change)
     operation = next(each for each in TELLING if each in {entry.operation for entry in entries})
-    refuse_held(actor, TELLING[operation], [each for each in entries if each.operation == operation])
+    _refuse_held(actor, TELLING[operation], [each for each in entries if each.operation == operation])
     rows = rows_of([change])
     if not rows:
         raise Conflict("It was undone already.", hint="Nothing was changed.", field=UNDO)
@@ -122,7 +122,7 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     return UndoneWrite(operation.value, tuple(ids), tuple(dict.fromkeys((*done.lines, *stays))))
 
 
-def find_write(actor: Actor, change: int) -> list[AuditEntry]:
+def _find_write(actor: Actor, change: int) -> list[AuditEntry]:
     """The log rows of the write that an undo id names.
 
     Raises:
@@ -148,7 +148,7 @@ def find_write(actor: Actor, change: int) -> list[AuditEntry]:
     return found
 
 
-def refuse_held(actor: Actor, change: Change | None, entries: list[AuditEntry]) -> None:
+def _refuse_held(actor: Actor, change: Change | None, entries: list[AuditEntry]) -> None:
     """Raise Conflict with the reason if the write itself would wait for a curator today."""
     ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
     for memory in Memory.objects.filter(id__in=ids).select_related("group") if change is not None else ():

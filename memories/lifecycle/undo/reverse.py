@@ -43,8 +43,8 @@ from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change
 
 # Columns that say whether a memory counts and where: a row that another change touched there since was built on.
-DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
-TIES: Final = frozenset({"superseded_by_id", "root_id", "group_id"})  # a chain is in one group
+_DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
+_TIES: Final = frozenset({"superseded_by_id", "root_id", "group_id"})  # a chain is in one group
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Reversed:
         self.carried += other.carried
 
 
-def changed_since(memory: Memory, *, field: str = "") -> Conflict:
+def _changed_since(memory: Memory, *, field: str = "") -> Conflict:
     """The error of undoing something whose result is no longer there."""
     return Conflict(
         f"{memory.id} has changed since: it is {memory.state} and {memory.trust}.",
@@ -153,7 +153,7 @@ class _Reversal:
         groups |= {value for row in rows for value in row.values.get("group_id", ()) if row.is_memory}
         hold_groups(groups)
         self.memories = wanted.select_related(*RELATED_ROWS).in_bulk()
-        self._tied = [row.row for row in rows if row.is_memory and not TIES.isdisjoint(row.values)]
+        self._tied = [row.row for row in rows if row.is_memory and not _TIES.isdisjoint(row.values)]
         self._torn = self._find_torn()
         for row in rows:
             memory = self.memories.get(row.row) if row.is_memory else None
@@ -252,10 +252,10 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
-        is_whole = not row.is_memory or bool(DECIDED & set(changed)) or len(changed) == len(row.values)
+        is_whole = not row.is_memory or bool(_DECIDED & set(changed)) or len(changed) == len(row.values)
         if changed and (not self.terms.partial or is_whole):
             if isinstance(found, Memory):
-                raise changed_since(found, field=self.terms.field)
+                raise _changed_since(found, field=self.terms.field)
             raise Conflict(
                 gettext("It has changed since."), hint=gettext("Nothing was changed."), field=self.terms.field
             )
@@ -295,7 +295,7 @@ class _Reversal:
         require_right(self.actor, memory, right=self.terms.right)
         is_wording = memory.state == State.MERGED
         if not is_wording and (memory.state != State.LIVE or head_of(memory).key != memory.key):
-            raise changed_since(memory, field=self.terms.field)
+            raise _changed_since(memory, field=self.terms.field)
         self._refuse_built_on(row, memory)
         former = self._revived_roots.get(memory.root_key)
         new: dict[str, Any] = {
@@ -321,9 +321,9 @@ class _Reversal:
         """Raise Conflict if something led to a new memory, or another person or agent changed it, since it was made."""
         for later in self._later_changes(row, MEMORY.name):
             # Of a run or an import stays what anybody changed since, in any way.
-            touched = set(later.vals or ()) - COUNTERS
-            if touched and (self.terms.partial or DECIDED & touched):
-                raise changed_since(memory, field=self.terms.field)
+            touched = set(later.vals or ()) - _COUNTERS
+            if touched and (self.terms.partial or _DECIDED & touched):
+                raise _changed_since(memory, field=self.terms.field)
         self._refuse_changed_by_others(row, memory)
         if use := self._use_of(memory):
             raise Conflict(
@@ -383,7 +383,7 @@ class _Reversal:
             and not self.terms.partial
             and self._was_retired_since(row)
         ):
-            raise changed_since(memory, field=self.terms.field)
+            raise _changed_since(memory, field=self.terms.field)
         if _goes_away(row) and not self.terms.partial:
             self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
@@ -409,7 +409,7 @@ class _Reversal:
 
     def _versions_with(self, row: FormerRow, memory: Memory) -> list[Memory]:
         """The version that counts, if an edit since carried this row's values on to it."""
-        if memory.superseded_by_id is None or not set(row.values) <= CARRIED_BY_EDITS:
+        if memory.superseded_by_id is None or not set(row.values) <= _CARRIED_BY_EDITS:
             return []
         head = head_of(memory)
         carries = head.root_key == memory.root_key and all(
@@ -492,7 +492,7 @@ class _Reversal:
 
 
 # Columns that a new version takes from the one before it.
-CARRIED_BY_EDITS: Final = frozenset(
+_CARRIED_BY_EDITS: Final = frozenset(
     {"confidence", "decayed_at", "importance", "pinned", "tags", "metadata", "expires_at"}
 )
 
@@ -515,10 +515,10 @@ def _goes_away(row: FormerRow) -> bool:
 
 def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
     """True if the row's column still has the value that the change gave it."""
-    return name in COUNTERS or getattr(found, name) == row.values[name][1]
+    return name in _COUNTERS or getattr(found, name) == row.values[name][1]
 
 
-COUNTERS: Final = frozenset(
+_COUNTERS: Final = frozenset(
     {"decayed_at", "access_count", "last_accessed", "state_changed_at"}
 )  # these change by themselves
 

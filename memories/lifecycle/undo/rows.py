@@ -37,13 +37,13 @@ from memories.search.schema import SqlStatement
 from relations.models import EntityAlias, Relation, RelationEvidence
 from storage.journal import KeptTable, drop_triggers
 
-Closing = Callable[[Actor, datetime], dict[str, Any]]
+_Closing = Callable[[Actor, datetime], dict[str, Any]]
 DELETED: Final = "deleted"
 STAYS: Final = "stays"
 
 
 @dataclass(frozen=True)
-class ReversibleTable:
+class _ReversibleTable:
     """A model with the columns that a reversal puts back.
 
     `made` says what becomes of a row that the change made: DELETED, STAYS, or the values that close it. Memories have a
@@ -52,7 +52,7 @@ class ReversibleTable:
 
     model: type[Model]
     columns: tuple[str, ...]
-    made: str | Closing = STAYS
+    made: str | _Closing = STAYS
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class ReversibleTable:
         return found
 
 
-MEMORY: Final = ReversibleTable(
+MEMORY: Final = _ReversibleTable(
     Memory,
     (
         "group_id", "scope", "thread_id", "position", "state", "trust", "tags", "metadata", "source", "source_ref",
@@ -97,39 +97,39 @@ MEMORY: Final = ReversibleTable(
 )  # fmt: skip
 # In the order in which a reversal takes them: relations keep a memory in use, and a link stays if its memory does.
 TABLES: Final = (
-    ReversibleTable(
+    _ReversibleTable(
         Proposal,
         ("status", "closed_at", "closed_by", "group_id", "memory_id"),
         lambda actor, now: {"status": ProposalStatus.STALE, "closed_at": now, "closed_by": actor.name},
     ),
-    ReversibleTable(RelationEvidence, ("relation_id", "memory_id"), DELETED),
-    ReversibleTable(
+    _ReversibleTable(RelationEvidence, ("relation_id", "memory_id"), DELETED),
+    _ReversibleTable(
         Relation,
         ("group_id", "subject_id", "object_id", "confidence", "valid_from", "valid_to", "valid_to_known_at", "retired_at", "metadata"),
         lambda _, now: {"retired_at": now, "updated_at": now},
     ),
-    ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED),
-    ReversibleTable(MovedSource, ("group_id", "source", "source_ref", "to_id"), DELETED),
-    ReversibleTable(
+    _ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED),
+    _ReversibleTable(MovedSource, ("group_id", "source", "source_ref", "to_id"), DELETED),
+    _ReversibleTable(
         Tombstone,
         ("kind", "scope", "memory_id", "reason", "author_name", "lifted_at", "lifted_by"),
         lambda actor, now: {"lifted_at": now, "lifted_by": actor.name},
     ),
-    ReversibleTable(
+    _ReversibleTable(
         MemoryFinding,
         (
             "id", "memory_id", "kind", "places", "treatment", "status", "scan", "former_treatment", "at", "settled_by",
         ),
         DELETED,
     ),
-    ReversibleTable(
+    _ReversibleTable(
         Checkpoint,
         ("id", "group_id", "thread_id", "state", "created_at", "author_id", "author_name", "token_id", "held"),
         DELETED,
     ),
-    ReversibleTable(Thread, ("group_id", "title", "url", "tags", "deleted_at", "summary_id")),
-    ReversibleTable(Group, ("instructions",)),
-    ReversibleTable(
+    _ReversibleTable(Thread, ("group_id", "title", "url", "tags", "deleted_at", "summary_id")),
+    _ReversibleTable(Group, ("instructions",)),
+    _ReversibleTable(
         Doubt,
         ("memory_id", "status", "settled_by", "settled_at", "how"),
         lambda actor, now: {
@@ -137,7 +137,7 @@ TABLES: Final = (
         },
     ),
     MEMORY,
-    ReversibleTable(
+    _ReversibleTable(
         Link,
         (
             "id", "kind", "source_id", "target_id", "status", "score", "reason", "evidence", "created_at", "author_name", "run",
@@ -150,12 +150,12 @@ RANKS: Final = {table.name: rank for rank, table in enumerate(TABLES)}
 
 
 @cache
-def table_named(name: str) -> ReversibleTable:
+def table_named(name: str) -> _ReversibleTable:
     """The entry of a table."""
     return TABLES[RANKS[name]]
 
 
-class KeptRows:
+class _KeptRows:
     """The triggers of all tables, among the objects that the store has besides the search's own."""
 
     table: Final = MEMORY.name
@@ -182,7 +182,7 @@ class KeptRows:
                         cursor.execute(sql)
 
 
-KEPT_ROWS: Final = KeptRows()
+KEPT_ROWS: Final = _KeptRows()
 
 
 # Operations of 0.3.0 whose log row has every value that comes back.
@@ -201,7 +201,7 @@ _BOOKKEEPING: Final = frozenset({"updated_at", "state_changed_at", "access_count
 class FormerRow:
     """What a change did to one row: `made` or `removed` it, or changed columns, `{name: (before, after)}`."""
 
-    table: ReversibleTable
+    table: _ReversibleTable
     row: int
     first: int = 0  # keys of the kept rows that this one is made of
     last: int = 0
@@ -225,11 +225,11 @@ def rows_of(changes: Collection[int]) -> list[FormerRow]:
     found: dict[tuple[str, int], FormerRow] = {}
     kept = RowChange.objects.filter(change__in=list(changes), undone_by=None).exclude(op="b").order_by("key")
     for entry in kept.iterator():
-        add_change(found, entry)
+        _add_change(found, entry)
     return [row for row in found.values() if is_left(row)]
 
 
-def add_change(found: dict[tuple[str, int], FormerRow], entry: RowChange) -> None:
+def _add_change(found: dict[tuple[str, int], FormerRow], entry: RowChange) -> None:
     """Add one kept change of a row to those before it."""
     table = table_named(entry.kept)
     row = found.setdefault((entry.kept, entry.row), FormerRow(table, entry.row, first=entry.key))

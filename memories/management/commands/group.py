@@ -49,15 +49,15 @@ examples:
 
 Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."""
 INSTANCE = "instance"  # the word for no rule of the group's own
-CHANGEABLE = (
+_CHANGEABLE = (
     "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
     "max_memories", "max_bytes",
 )  # fmt: skip
-MAX_STAYING_SHOWN: Final = 20
+_MAX_STAYING_SHOWN: Final = 20
 SLUG: Final = option("slug", help="the group's name")
 
 
-def move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
+def _move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
     """Move memories to another group, or take that back."""
     if bool(options["to"]) == bool(options["undo"]):
         raise InvalidInput(
@@ -71,10 +71,10 @@ def move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
         done = move_memories(
             actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
         )
-    return CommandAnswer(PartMove.json(done), "\n".join(move_lines(done)))
+    return CommandAnswer(PartMove.json(done), "\n".join(_move_lines(done)))
 
 
-def move_lines(done: PartMove) -> list[str]:
+def _move_lines(done: PartMove) -> list[str]:
     """The result in words."""
     count = f"{done.moved:,} {'memory' if done.moved == 1 else 'memories'}"
     again = " again" if done.is_undo else ""
@@ -85,15 +85,15 @@ def move_lines(done: PartMove) -> list[str]:
     else:
         lines = [f"{count} {'is' if done.moved == 1 else 'are'} in '{done.target}'{again}."]
     lines += [f"  {note}" for note in done.notes]
-    lines += [f"  {each.id} stays: {each.why}" for each in done.staying[:MAX_STAYING_SHOWN]]
-    if len(done.staying) > MAX_STAYING_SHOWN:
-        lines.append(f"  and {len(done.staying) - MAX_STAYING_SHOWN:,} more stay: --json lists them")
+    lines += [f"  {each.id} stays: {each.why}" for each in done.staying[:_MAX_STAYING_SHOWN]]
+    if len(done.staying) > _MAX_STAYING_SHOWN:
+        lines.append(f"  and {len(done.staying) - _MAX_STAYING_SHOWN:,} more stay: --json lists them")
     if done.run is not None:
         lines.append(f"To take it back: loci group move-memories {done.source} --undo {done.run}")
     return lines
 
 
-def purge_moved(options: dict[str, Any]) -> CommandAnswer:
+def _purge_moved(options: dict[str, Any]) -> CommandAnswer:
     """Destroy what memories that moved away left in the group."""
     if not (options["yes"] or options["dry_run"]):
         raise InvalidInput(
@@ -143,7 +143,7 @@ def create(options: dict[str, Any]) -> CommandAnswer:
         )
         for user, role in roles:
             set_member(operator(), group, user=user, role=role)
-    return CommandAnswer(group_row(group), f"Created the group '{group.slug}'.")
+    return CommandAnswer(_group_row(group), f"Created the group '{group.slug}'.")
 
 
 def list_groups(options: dict[str, Any]) -> CommandAnswer:
@@ -159,7 +159,7 @@ def list_groups(options: dict[str, Any]) -> CommandAnswer:
     if archived:
         lines.append(f"{archived} archived: --archived lists {'it' if archived == 1 else 'them'}")
     none = "There are no groups. Create one: loci group create NAME"
-    return CommandAnswer([group_row(group) for group in shown], "\n".join(lines) or none)
+    return CommandAnswer([_group_row(group) for group in shown], "\n".join(lines) or none)
 
 
 def show(options: dict[str, Any]) -> CommandAnswer:
@@ -175,16 +175,16 @@ def show(options: dict[str, Any]) -> CommandAnswer:
         lines.append(f"guard {group.guard}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
-    return CommandAnswer(group_row(group), "\n".join([*lines, *member_lines(group)]))
+    return CommandAnswer(_group_row(group), "\n".join([*lines, *_member_lines(group)]))
 
 
 def update(options: dict[str, Any]) -> CommandAnswer:
     """Change the named values, all or nothing; a dry run makes the same changes and rolls them back."""
     actor, slug = operator(), options["slug"]
-    values = {name: options.get(name) for name in CHANGEABLE}
+    values = {name: options.get(name) for name in _CHANGEABLE}
     private = values.pop("private")
     values["archived"] = YES_NO.get(values["archived"] or "")
-    values["instructions"] = read_instructions(values["instructions"])
+    values["instructions"] = _read_instructions(values["instructions"])
     values["default_scope"] = "" if values["default_scope"] == INSTANCE else values["default_scope"]
     before = find_group(actor, slug)
     with transaction.atomic():
@@ -192,25 +192,25 @@ def update(options: dict[str, Any]) -> CommandAnswer:
             set_private(actor, slug, private=YES_NO[private])
         after = update_group(actor, slug, GroupChange(**values))
         transaction.set_rollback(options["dry_run"])
-    changed = {name: [getattr(before, name), getattr(after, name)] for name in CHANGEABLE}
+    changed = {name: [getattr(before, name), getattr(after, name)] for name in _CHANGEABLE}
     changed = {name: values for name, values in changed.items() if values[0] != values[1]}
     if not changed:
         text = f"'{slug}' has these values already: nothing was changed."
     elif options["dry_run"]:
-        text = dry_run_text(changed)
+        text = _dry_run_text(changed)
     else:
         text = f"Changed the group '{slug}': {', '.join(name.replace('_', ' ') for name in changed)}."
-    return CommandAnswer(group_row(after) | {"changed": changed, "dry_run": options["dry_run"]}, text)
+    return CommandAnswer(_group_row(after) | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
 def narrow(options: dict[str, Any]) -> CommandAnswer:
     """Make the global memories the group's own, or take that back."""
     done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
     stay = [f"  {each.id} stays: {each.why}" for each in done.staying]
-    return CommandAnswer(ScopeChange.json(done), "\n".join([narrowed_line(done), *stay]))
+    return CommandAnswer(ScopeChange.json(done), "\n".join([_narrowed_line(done), *stay]))
 
 
-def change_members(options: dict[str, Any]) -> CommandAnswer:
+def _change_members(options: dict[str, Any]) -> CommandAnswer:
     """Set and remove members, all or nothing, then list the members."""
     group = find_group(operator(), options["slug"])
     roles = [_user_and_role(pair) for pair in options["set"]]
@@ -221,7 +221,7 @@ def change_members(options: dict[str, Any]) -> CommandAnswer:
             set_member(operator(), group, user=user, role=role)
         for user in removed:
             remove_member(operator(), group, user=user)
-        after, row, lines = _roles(group), group_row(group), member_lines(group)
+        after, row, lines = _roles(group), _group_row(group), _member_lines(group)
         transaction.set_rollback(options["dry_run"])
     names = sorted({*before, *after})
     changed = {
@@ -229,11 +229,11 @@ def change_members(options: dict[str, Any]) -> CommandAnswer:
     }
     text = "\n".join(lines)
     if options["dry_run"]:
-        text = dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
+        text = _dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
     return CommandAnswer(row | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
-def read_instructions(value: str | None) -> str | None:
+def _read_instructions(value: str | None) -> str | None:
     """The text itself, the contents of the file after an "@", or standard input for "-"."""
     if value == "-":
         return sys.stdin.read().strip()
@@ -245,7 +245,7 @@ def read_instructions(value: str | None) -> str | None:
         raise InvalidInput(f"{value[1:]} cannot be read: {error}", field="instructions") from error
 
 
-def dry_run_text(changed: dict[str, list[Any]]) -> str:
+def _dry_run_text(changed: dict[str, list[Any]]) -> str:
     """The changes that a dry run did not make, one per line, as "name: before → after"."""
     lines = ["Nothing was changed. The changes would be:"]
     for name, (before, after) in changed.items():
@@ -253,7 +253,7 @@ def dry_run_text(changed: dict[str, list[Any]]) -> str:
     return "\n".join(lines)
 
 
-def narrowed_line(done: ScopeChange) -> str:
+def _narrowed_line(done: ScopeChange) -> str:
     """How many memories changed their scope, or would."""
     count = f"{done.changed:,} {'memory' if done.changed == 1 else 'memories'}"
     result = "global again" if done.is_undo else f"seen in '{done.group}' alone"
@@ -265,7 +265,7 @@ def narrowed_line(done: ScopeChange) -> str:
     return f"{count} {'is' if done.changed == 1 else 'are'} now {result}.{more}"
 
 
-def member_lines(group: Group) -> list[str]:
+def _member_lines(group: Group) -> list[str]:
     """The members with their roles, one per line."""
     members = group.memberships.select_related("user")
     return [f"{member.role:<12} {member.user}" for member in members] or [
@@ -273,12 +273,12 @@ def member_lines(group: Group) -> list[str]:
     ]
 
 
-def group_row(group: Group) -> dict[str, Any]:
+def _group_row(group: Group) -> dict[str, Any]:
     """The group as a dict for JSON."""
     prefetch_related_objects([group], "memberships__user")
     return {
         "slug": group.slug,
-        **{name: getattr(group, name) for name in CHANGEABLE},
+        **{name: getattr(group, name) for name in _CHANGEABLE},
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],
@@ -342,19 +342,19 @@ class Command(LociCommand):
             (SLUG, flag("--undo", "make global again what was narrowed"), DRY_RUN),
         ),
         "move-memories": CommandVerb(
-            move_part_of_group, "move memories to another group, or undo that",
+            _move_part_of_group, "move memories to another group, or undo that",
             (SLUG, option("--to", default="", metavar="GROUP", help="the group that gets them"),
              many("--type", "TYPE", "only memories of this type"), many("--tag", "TAG", "only memories with this tag"),
              many("--source", "SOURCE", "only memories from this source"), REASON,
              option("--undo", default="", metavar="RUN", help="take a move from this group back"), DRY_RUN),
         ),
         "purge-left-behind": CommandVerb(
-            purge_moved, "destroy what moved memories left in the group",
+            _purge_moved, "destroy what moved memories left in the group",
             (SLUG, option("--memory", default="", metavar="ID", help="only what this memory left; else all that moved"),
              REASON, DRY_RUN, YES),
         ),
         "members": CommandVerb(
-            change_members, "list the members, set roles, remove members",
+            _change_members, "list the members, set roles, remove members",
             (SLUG, many("--set", "USER=ROLE", f"add a member or change the role: {', '.join(Role.values)}"),
              many("--remove", "USER", "remove this member"), DRY_RUN),
         ),

@@ -41,8 +41,8 @@ examples:
 """
 VERBS: Final = offered_by(Face.COMMAND)
 FIELDS: Final = offered_in(FieldInput.EDIT_COMMAND, EDITED)
-SHOWN_BEFORE: Final = ("purge", "merge")  # whose dry run shows the texts
-EDIT_OUTCOMES: Final = {
+_SHOWN_BEFORE: Final = ("purge", "merge")  # whose dry run shows the texts
+_EDIT_OUTCOMES: Final = {
     EditOutcome.NEW_VERSION: "saved as a new version",
     EditOutcome.CHANGED: "changed in place",
     EditOutcome.QUEUED: "the new text waits for a curator",
@@ -52,9 +52,9 @@ EDIT_OUTCOMES: Final = {
 def change(options: dict[str, Any]) -> CommandAnswer:
     """Run one verb of a memory."""
     done = run_verb(options)
-    texts = [options["id"], options.get("into")] if done.dry_run and options["verb"] in SHOWN_BEFORE else []
+    texts = [options["id"], options.get("into")] if done.dry_run and options["verb"] in _SHOWN_BEFORE else []
     lines = [f"{id_}: {printable(shown_text(id_))}" for id_ in texts if id_]
-    return CommandAnswer(DoneOut.json(done), "\n".join([*lines, *result_lines(done)]))
+    return CommandAnswer(DoneOut.json(done), "\n".join([*lines, *_result_lines(done)]))
 
 
 def change_fields(options: dict[str, Any]) -> CommandAnswer:
@@ -67,7 +67,7 @@ def change_fields(options: dict[str, Any]) -> CommandAnswer:
     why = f" ({printable(edited.why)})" if edited.why else ""
     rows = [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
     text = in_lines(
-        f"{'Would be: ' if dry_run else ''}{EDIT_OUTCOMES[edited.outcome]}{why}.",
+        f"{'Would be: ' if dry_run else ''}{_EDIT_OUTCOMES[edited.outcome]}{why}.",
         table_text(rows),
         *(f"Found {printable(found.words)}." for found in edited.findings),
     )
@@ -75,7 +75,7 @@ def change_fields(options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer(body | {"memory": None} if dry_run else body, text)
 
 
-def list_mentions(options: dict[str, Any]) -> CommandAnswer:
+def _list_mentions(options: dict[str, Any]) -> CommandAnswer:
     """Everything that names a person."""
     found = find_person(operator(), options["name"])
     memories = [
@@ -130,7 +130,7 @@ def shown_text(id_: str) -> str:
     return first_words(find_memory(operator(), id_).content, SHOWN_WORDS)
 
 
-def result_lines(done: ChangeResult) -> list[str]:
+def _result_lines(done: ChangeResult) -> list[str]:
     """The result of a verb and its consequences, in words."""
     after = f"{done.id} {done.state}, {done.trust}"
     if done.queued:
@@ -162,8 +162,8 @@ def has_text(options: dict[str, Any]) -> bool:
 
 ID: Final = option("id", help="the memory's id")
 TEXT: Final = option("--content", default="", help="its new text; - reads standard input")
-CHANGE: Final = (REASON, DRY_RUN)
-OWN_OPTIONS: Final = {
+_CHANGE: Final = (REASON, DRY_RUN)
+_OWN_OPTIONS: Final = {
     "merge": (option("into", help="the id of the memory that stays"), TEXT),
     "supersede": (option("by", help="the id of the memory that takes its place"),),
     "move": (option("--to", required=True, metavar="GROUP", help="the group that gets it"),),
@@ -190,17 +190,17 @@ class Command(FaceCommand):
         "edit": CommandVerb(
             change_fields,
             "write a new version, or change fields such as tags",
-            (ID, TEXT, ALLOW, *field_options(FIELDS, is_edit=True), *CHANGE),
+            (ID, TEXT, ALLOW, *field_options(FIELDS, is_edit=True), *_CHANGE),
             uses_model=has_text,
         ),
         **{
             verb.name: CommandVerb(
-                change, verb.help, (ID, *OWN_OPTIONS.get(verb.name, ()), *CHANGE), uses_model=has_text
+                change, verb.help, (ID, *_OWN_OPTIONS.get(verb.name, ()), *_CHANGE), uses_model=has_text
             )
             for verb in VERBS.values()
         },
         "find-person": CommandVerb(
-            list_mentions,
+            _list_mentions,
             "list everything that names a person",
             (option("name", help="the name as it is written"),),
         ),

@@ -34,7 +34,7 @@ OUTCOMES: Final = {
 }
 
 
-ADVICE: Final = {
+_ADVICE: Final = {
     NextStep.SUPERSEDE: "If it has changed: store the text again with --supersedes {id}",
     NextStep.RETRACT: "If it was wrong: loci memory retract {id}",
 }
@@ -58,7 +58,7 @@ class Command(FaceCommand):
     )
 
     def act(self, options: dict[str, Any]) -> int:
-        draft = read_draft(options)
+        draft = _read_draft(options)
         drafts = [draft]
         if options["lines"]:
             lines = [line for line in draft.content.splitlines() if line.strip()]
@@ -73,11 +73,11 @@ class Command(FaceCommand):
         if as_json:
             self.print_json(StoredOut.json(stored))
         else:
-            self.stdout.write("\n".join(outcome_lines(stored)))
+            self.stdout.write("\n".join(_outcome_lines(stored)))
         return stored.outcome
 
 
-def read_draft(options: dict[str, Any]) -> Draft:
+def _read_draft(options: dict[str, Any]) -> Draft:
     """The draft that the options describe."""
     return Draft(
         read_text(options["content"]),
@@ -89,7 +89,7 @@ def read_draft(options: dict[str, Any]) -> Draft:
     )
 
 
-def outcome_lines(stored: StoreResult) -> list[str]:
+def _outcome_lines(stored: StoreResult) -> list[str]:
     """The outcome of a store, in words."""
     id_ = f" {stored.memory.id}" if stored.memory else ""
     new = " (a new group)" if stored.group_created else ""
@@ -104,7 +104,7 @@ def outcome_lines(stored: StoreResult) -> list[str]:
             f"Similar: {neighbour.id}{other_group(neighbour.memory, stored)} {printable(neighbour.memory.content)[:80]}"
             f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
         )
-        if (advice := ADVICE.get(stored.next_steps.get(neighbour.id, NextStep.NOTHING))) is not None:
+        if (advice := _ADVICE.get(stored.next_steps.get(neighbour.id, NextStep.NOTHING))) is not None:
             lines.append(f"  {advice.format(id=neighbour.id)}")
     if stored.is_embedding_owed and not stored.owed_because:
         lines.append("The embedding model is not available yet: until then it is found by words only.")

@@ -43,10 +43,10 @@ class Command(FaceCommand):
 def count_rows(counted: Stats) -> list[list[str]]:
     """The counts as (name, value)."""
     rows = {
-        "types": list_counts(counted.by_type),
-        "states": list_counts(counted.by_state),
-        "trusts": list_counts(counted.by_trust),
-        "scopes": list_counts(counted.by_scope),
+        "types": _list_counts(counted.by_type),
+        "states": _list_counts(counted.by_state),
+        "trusts": _list_counts(counted.by_trust),
+        "scopes": _list_counts(counted.by_scope),
         "pinned": str(counted.pinned),
         "waiting": f"{format_count(counted.waiting, 'decision')} in the Review",
         "open links": ", ".join(
@@ -60,15 +60,15 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "pieces": f"{counted.pieces}, {counted.pieces_owed} without vectors yet",
         "recalls": f"{counted.recalls_7_days} in 7 days",
         "feedback": f"{counted.feedback_used} used, {counted.feedback_wrong} wrong",
-        "sensitive text": list_counts(counted.findings),
-        "room": room_text(counted.use),
+        "sensitive text": _list_counts(counted.findings),
+        "room": _room_text(counted.use),
         "last stored": counted.last_stored[:19] or "never",
         "model": f"{counted.model} ({counted.model_state})",
     }
     return [[name, value] for name, value in rows.items() if value]
 
 
-def room_text(use: dict[str, float]) -> str:
+def _room_text(use: dict[str, float]) -> str:
     """What a group holds, with its limits; empty for all groups together."""
     if not use:
         return ""
@@ -77,6 +77,6 @@ def room_text(use: dict[str, float]) -> str:
     return f"{text}, {use['share']:.0%} of {' and '.join(limits)}" if limits else text
 
 
-def list_counts(counts: dict[str, int]) -> str:
+def _list_counts(counts: dict[str, int]) -> str:
     """The counts on one line."""
     return ", ".join(f"{count} {name}" for name, count in counts.items())

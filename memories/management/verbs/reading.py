@@ -33,23 +33,23 @@ def inspect(options: dict[str, Any]) -> CommandAnswer:
     """A memory's text, versions, links, relations and history."""
     narrowing = Narrowing(as_of=options["as_of"], known_at=options["known_at"])
     seen = inspect_memory(operator(), options["id"], query=options["query"], narrowing=narrowing)
-    return CommandAnswer(InspectionOut.json(seen, is_person=True), inspection_text(seen))
+    return CommandAnswer(InspectionOut.json(seen, is_person=True), _inspection_text(seen))
 
 
-def inspection_text(seen: Inspection) -> str:
+def _inspection_text(seen: Inspection) -> str:
     """What is known about a memory, as text and tables."""
     links = [[k.kind, k.status, f"{k.source.id} – {k.target.id}", k.reason] for k in seen.links]
     relations = [[end_text(s.subject), s.relation.predicate, end_text(s.object)] for s in seen.relations]
     history = [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]
     tables = (
-        ("Versions", [version_row(version) for version in seen.versions]),
+        ("Versions", [_version_row(version) for version in seen.versions]),
         ("Links", links), ("Relations", relations), ("History", history),
     )  # fmt: skip
     width = terminal_columns()
     lines = [
         line for part in seen.memory.content.splitlines() for line in wrap_text(part, width=width) or [""]
     ]
-    lines += ["", table_text(fact_rows(seen))]
+    lines += ["", table_text(_fact_rows(seen))]
     for title, rows in tables:
         lines += [f"\n{title}", table_text(rows)] if rows else []
     if (why := seen.why) is not None:
@@ -59,7 +59,7 @@ def inspection_text(seen: Inspection) -> str:
     return "\n".join(lines)
 
 
-def version_row(version: Memory) -> list[str]:
+def _version_row(version: Memory) -> list[str]:
     """A row of the table of versions."""
     spans = f"true {true_span(version)}; known {known_span(version)}"
     return [str(version.version), label_of(version) or version.state, str(version.id), spans, version.content]
@@ -71,7 +71,7 @@ def end_text(memory: Memory) -> str:
     return f"{memory.content[:40]} ({label})" if label else memory.content[:40]
 
 
-def fact_rows(seen: Inspection) -> list[list[str]]:
+def _fact_rows(seen: Inspection) -> list[list[str]]:
     """The memory's fields with values, as (name, value)."""
     memory = seen.memory
     facts = {
@@ -118,7 +118,7 @@ def recalls(options: dict[str, Any]) -> CommandAnswer:
     actor = operator()
     if options["id"]:
         [found] = with_hits(actor, [find_recall(actor, options["id"])])
-        return CommandAnswer(LoggedRecallOut.json(found), "\n".join(recall_lines(found, with_results=True)))
+        return CommandAnswer(LoggedRecallOut.json(found), "\n".join(_recall_lines(found, with_results=True)))
     page = list_recalls(
         actor,
         question=options["question"],
@@ -128,17 +128,17 @@ def recalls(options: dict[str, Any]) -> CommandAnswer:
         limit=options["limit"],
     )
     rows = with_hits(actor, page.rows)
-    lines = [line for recall in rows for line in recall_lines(recall)] or ["No recalls."]
+    lines = [line for recall in rows for line in _recall_lines(recall)] or ["No recalls."]
     more = f"More: --cursor {page.next}" if page.next else ""
     body = {"items": [LoggedRecallOut.json(each) for each in rows], "next": page.next}
     return CommandAnswer(body, in_lines(*lines, more))
 
 
-def recall_lines(recall: LoggedRecall, *, with_results: bool = False) -> list[str]:
+def _recall_lines(recall: LoggedRecall, *, with_results: bool = False) -> list[str]:
     """A recall's question and facts, and what it returned."""
     columns = terminal_columns()
     lines = wrap_text(recall.row.query or "(no question)", width=columns)
-    lines.append("    " + " · ".join(printable(fact) for fact in facts_of(recall)))
+    lines.append("    " + " · ".join(printable(fact) for fact in _facts_of(recall)))
     for rank, (memory, score) in enumerate(recall.hits if with_results else (), start=1):
         mark = f"{rank:>2}. "
         for at, line in enumerate(wrap_text(memory.content, width=columns - len(mark))):
@@ -149,7 +149,7 @@ def recall_lines(recall: LoggedRecall, *, with_results: bool = False) -> list[st
     return lines
 
 
-def facts_of(recall: LoggedRecall) -> list[str]:
+def _facts_of(recall: LoggedRecall) -> list[str]:
     """When, who, where and what came back, as short texts."""
     row = recall.row
     ids = ", ".join(short_id(memory.id) for memory, _ in recall.hits[:5])
@@ -186,7 +186,7 @@ def tombstones(options: dict[str, Any]) -> CommandAnswer:
     actor = operator()
     page = list_tombstones(actor, group=options["group"], cursor=options["cursor"], limit=MAX_LIMIT)
     texts = known_texts(actor, page.rows)
-    table = table_text([tombstone_row(mark, texts) for mark in page.rows], header=HEADER)
+    table = table_text([_tombstone_row(mark, texts) for mark in page.rows], header=HEADER)
     items = [TombstoneOut.json(mark) | {"text": texts.get(mark.memory_id, "")} for mark in page.rows]
     body = {"items": items, "next": page.next}
     return CommandAnswer(body, in_lines(table, f"More: --cursor {page.next}" if page.next else ""))
@@ -201,7 +201,7 @@ def lift(options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer({"lifted": [TombstoneOut.json(mark) for mark in lifted]}, text)
 
 
-def tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:
+def _tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:
     """A tombstone's line in the table of `list`."""
     return [
         str(mark.id),

@@ -50,7 +50,7 @@ CONTEXT: Final = CommandVerb(
 def checkpoint(options: dict[str, Any]) -> CommandAnswer:
     """Save a text or a JSON object as the newest checkpoint; without a state, print the newest."""
     if options["state"] is None:
-        return last_checkpoint(options)
+        return _last_checkpoint(options)
     state = read_state(read_text(options["state"], field="state"))
     saved = save_checkpoint(operator(), group=options["group"], thread=options["thread"], state=state)
     new = " (a new group)" if saved.group_created else ""
@@ -59,7 +59,7 @@ def checkpoint(options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer(SavedOut.json(saved), in_lines(text, printable(saved.warning or "")))
 
 
-def last_checkpoint(options: dict[str, Any]) -> CommandAnswer:
+def _last_checkpoint(options: dict[str, Any]) -> CommandAnswer:
     """The newest checkpoint of a group or thread."""
     group = find_group(operator(), options["group"])
     last = latest_checkpoint(group, options["thread"])
@@ -81,11 +81,11 @@ def read_state(text: str) -> dict[str, Any] | str:
     return state if isinstance(state, dict) else text
 
 
-STATE: Final = "a text or a JSON object; - reads standard input; without it, the last one is printed"
+_STATE: Final = "a text or a JSON object; - reads standard input; without it, the last one is printed"
 CHECKPOINT: Final = CommandVerb(
     checkpoint,
     "save the state of the work for the next session, or print the last one saved",
-    (option("state", nargs="?", help=STATE), GROUP, THREAD),
+    (option("state", nargs="?", help=_STATE), GROUP, THREAD),
 )
 
 

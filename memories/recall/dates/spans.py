@@ -173,11 +173,11 @@ def moments_of(span: DaySpan) -> tuple[datetime | None, datetime | None]:
     zone = timezone.get_current_timezone()
     first, last = span.first, span.last
     return (
-        min(midnight(first, UTC), midnight(first, zone)) if first else None,
-        max(midnight(last, UTC) + ONE_SECOND, midnight(last + ONE_DAY, zone)) if last else None,
+        min(_midnight(first, UTC), _midnight(first, zone)) if first else None,
+        max(_midnight(last, UTC) + ONE_SECOND, _midnight(last + ONE_DAY, zone)) if last else None,
     )
 
 
-def midnight(day: date, zone: tzinfo) -> datetime:
+def _midnight(day: date, zone: tzinfo) -> datetime:
     """The first moment of a day, in UTC."""
     return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)

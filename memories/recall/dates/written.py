@@ -64,7 +64,7 @@ _PHRASE = f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + _MAX_TIMES - 1)}]"
 _ANY = re.compile(_PHRASE)
 
 
-class Phrases:
+class _Phrases:
     """A text, the times found in it, and the words that name each."""
 
     def __init__(self, text: str) -> None:
@@ -157,7 +157,7 @@ _BOUND = re.compile(
 _PAST = re.compile(r"\b(?:did|was|were|had)\b", re.I)
 
 
-def mark_beside(phrases: Phrases, *, today: date) -> None:
+def _mark_beside(phrases: _Phrases, *, today: date) -> None:
     """Mark what is told from another date: the week before 3 August, two weeks after 1 May.
 
     The date itself belongs to the span: what happened in the week before is often told on that day.
@@ -196,14 +196,14 @@ def _span_beside(unit: str, side: str, first: date, last: date) -> DaySpan | Non
     return None
 
 
-def mark_relative(phrases: Phrases, *, today: date) -> None:
+def _mark_relative(phrases: _Phrases, *, today: date) -> None:
     """Mark what is told from now: yesterday, two days ago, in the last three weeks, this month, last Friday."""
     readers: list[tuple[re.Pattern[str], Callable[[Match], NamedTime | None]]] = [
         (_DAY_AGO, lambda m: _day_ago(m, today)),
         (_NEAR_DAY, lambda m: day_of(today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0))),
         (_AGO, lambda m: _span_ago(number(m[1]), m[2].lower(), today)),
-        (_ROLLING, lambda m: rolling(number(m[1] or "one"), m[2].lower(), today)),
-        (_LAST_SOME, lambda m: rolling(number(m[1]), m[2].lower(), today)),
+        (_ROLLING, lambda m: _rolling(number(m[1] or "one"), m[2].lower(), today)),
+        (_LAST_SOME, lambda m: _rolling(number(m[1]), m[2].lower(), today)),
         (_WHICH, lambda m: _which_span(m[1].lower(), m[2].lower(), today)),
         (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or _on_weekday(m, today)),
     ]
@@ -241,7 +241,7 @@ def _span_ago(count: int, unit: str, today: date) -> DaySpan | None:
     return _calendar_span(unit, -count, today)
 
 
-def rolling(count: int, unit: str, today: date) -> DaySpan | None:
+def _rolling(count: int, unit: str, today: date) -> DaySpan | None:
     """The days up to today that so many units reach back."""
     if unit in ("hour", "minute"):
         return _span_ago(count, unit, today)
@@ -300,7 +300,7 @@ def _on_weekday(m: Match, today: date) -> DaySpan:
     return DaySpan(day, day, is_loose=not is_past)
 
 
-def mark_bounds(phrases: Phrases, *, today: date) -> None:
+def _mark_bounds(phrases: _Phrases, *, today: date) -> None:
     """Mark spans between two dates, and dates that are a bound: since, after, before, until, by, as of."""
 
     def between(m: Match) -> NamedTime | None:
@@ -357,7 +357,7 @@ _PART = re.compile(
 _FEW_DAYS = 7  # "the first days of May"
 
 
-def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
+def _mark_written(phrases: _Phrases, *, today: date, order: str) -> None:
     """Mark the dates written out in the text. `order` says what 4/3/2026 is: "dmy" 4 March, "mdy" 3 April."""
 
     def numeric(first: str, second: str, year: str) -> NamedDate | None:
@@ -387,7 +387,7 @@ def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
         (_WEEK_AND_YEAR, lambda m: _iso_week(int(m[2]), int(m[1]))),
         (_WEEK, lambda m: _iso_week(int(m[2]), int(m[1])) if m[2] else _latest_week(int(m[1]), today)),
         (_DAY_FIRST, lambda m: valid_date(_year_of(m[3], today), _EVERY_MONTH[m[2].lower()], int(m[1]))),
-        (_MONTH_FIRST, lambda m: month_first(m, today)),
+        (_MONTH_FIRST, lambda m: _month_first(m, today)),
         (_SEASON, lambda m: months_of(int(m[2]), _SEASON_MONTH[m[1].lower()], 3)),
         (
             _BARE_YEAR,
@@ -407,7 +407,7 @@ def _year_of(words: str | None, today: date) -> int | None:
     return int(words) if steps is None else today.year + steps
 
 
-def month_first(m: Match, today: date) -> NamedDate | None:
+def _month_first(m: Match, today: date) -> NamedDate | None:
     """A month, with a day, a year, both or neither."""
     name, day, year = m[1].lower(), m[2], m[3]
     if not day and not (year and year.isdigit()):
@@ -420,7 +420,7 @@ def month_first(m: Match, today: date) -> NamedDate | None:
     return valid_date(_year_of(year, today), _EVERY_MONTH[name], int(day) if day else None)
 
 
-def part_of(m: Match, phrases: Phrases, today: date) -> DaySpan | None:
+def part_of(m: Match, phrases: _Phrases, today: date) -> DaySpan | None:
     """The first or last days, weeks, weekend or half of a span."""
     whole = phrases.time_of(m[4]).latest(today)
     if whole.first is None or whole.last is None:
@@ -562,11 +562,11 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
     if _MAY_NAME.search(text) is None:
         return _ReadTimes()
     today = today or timezone.localdate()
-    phrases = Phrases(text)
-    mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
-    mark_beside(phrases, today=today)
-    mark_relative(phrases, today=today)
-    mark_bounds(phrases, today=today)
+    phrases = _Phrases(text)
+    _mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
+    _mark_beside(phrases, today=today)
+    _mark_relative(phrases, today=today)
+    _mark_bounds(phrases, today=today)
     if not (found := phrases.found()):
         return _ReadTimes()
     words = {word.lower() for word in _WORDS.findall(phrases.rest())}

@@ -21,7 +21,7 @@ def rooms_of(v: Visibility) -> list[int]:
     return [_GLOBAL_ROOM, *groups]
 
 
-class Stems:
+class _Stems:
     """The stems of terms, as the database makes them; the most recent ones are kept. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Stems:
         return stems
 
 
-STEMS = Stems()
+STEMS = _Stems()
 
 
 def term_query(term: str, rooms: Iterable[int], *, kinds: Sequence[str] = (TEXT,), weight: str = "") -> str:

@@ -31,7 +31,7 @@ USING hnsw (h halfvec_cosine_ops) WITH (m = 24, ef_construction = 128) WHERE roo
 _KNOWN: dict[str, tuple[float, frozenset[int]]] = {}  # rooms with an index by database, as of the last look
 
 
-def large_rooms() -> frozenset[int]:
+def _large_rooms() -> frozenset[int]:
     """The rooms that have an approximate index."""
     name, now = str(connection.settings_dict["NAME"]), time.monotonic()
     read_at, rooms = _KNOWN.get(name, (-MAX_AGE_S, frozenset()))
@@ -97,7 +97,7 @@ class _NearQuery:
 
     def pieces(self, count: int) -> _Distances:
         """Memory and distance of the `count` nearest pieces of the rooms, and more; by an index where a room has one."""
-        large = large_rooms().intersection(self.rooms)
+        large = _large_rooms().intersection(self.rooms)
         found, exact = list[Any](), [room for room in self.rooms if room not in large]
         for room in sorted(large):
             near = self.by_index(room, count)

@@ -24,7 +24,7 @@ from memories.queries.visibility import as_q, listed_by
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import State
 
-TURNS_SHOWN: Final = 100
+_TURNS_SHOWN: Final = 100
 LIVE: Final = frozenset({State.LIVE.value})
 MAX_FILTER_CHARS: Final = 200
 CONVERSATION: Final = (
@@ -48,7 +48,7 @@ class ConversationFilter:
 
 
 @dataclass(frozen=True)
-class ListedConversation:
+class _ListedConversation:
     """A thread in a list, with its number of live turns and the time of the last one."""
 
     thread: Thread
@@ -83,10 +83,10 @@ class ConversationOut(Answer):
 
 
 @dataclass(frozen=True)
-class ReadConversation:
+class _ReadConversation:
     """A conversation with a page of its turns in order; `next` is the cursor of the following ones."""
 
-    conversation: ListedConversation
+    conversation: _ListedConversation
     turns: tuple[Memory, ...]
     next: int | None
 
@@ -115,24 +115,24 @@ def list_conversations(
     return page_of(dated.select_related("group", "summary"), cursor=cursor, limit=limit)
 
 
-def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[ListedConversation]:
+def with_counts(actor: Actor, threads: tuple[Thread, ...]) -> list[_ListedConversation]:
     """The conversations with their numbers of turns that the actor may read."""
     visibility = listed_by(actor, None, states=LIVE)
     rows = Memory.objects.filter(as_q(visibility), thread__in=[thread.key for thread in threads])
     counts: Mapping[int | None, int] = dict(rows.values_list("thread").annotate(Count("key")).order_by())
-    return [ListedConversation(thread, counts.get(thread.key, 0)) for thread in threads]
+    return [_ListedConversation(thread, counts.get(thread.key, 0)) for thread in threads]
 
 
 def find_by_address(actor: Actor, address: str) -> Thread | None:
     """The readable conversation of a site with this web address, however it is spelt; None if there is none."""
-    wanted = bare_address(address)
+    wanted = _bare_address(address)
     site, _, path = wanted.partition("/")
     name = f"{site}/{path.rpartition('/')[2]}"  # the address ends with the site's id of the conversation
     rows = readable(actor).filter(Q(name=name) | Q(url__icontains=wanted), platform=site) if path else ()
-    return next((row for row in rows if row.name == name or bare_address(row.url) == wanted), None)
+    return next((row for row in rows if row.name == name or _bare_address(row.url) == wanted), None)
 
 
-def bare_address(address: str) -> str:
+def _bare_address(address: str) -> str:
     """A web address without scheme, `www.`, query, fragment and last slash; "" for another text."""
     try:
         parts = urlsplit(address.strip())
@@ -179,15 +179,15 @@ def find_conversation(
     return thread
 
 
-def read_conversation(actor: Actor, id_: str | UUID, *, after: int = -1) -> ReadConversation:
+def read_conversation(actor: Actor, id_: str | UUID, *, after: int = -1) -> _ReadConversation:
     """A conversation with its live turns after the position `after`. Raises as find_conversation() does."""
     thread = find_conversation(actor, id_)
     visibility = listed_by(actor, thread.group, states=LIVE)
     rows = Memory.objects.filter(as_q(visibility), thread=thread, position__gt=after)
-    found = list(rows.select_related("group", "thread").order_by("position", "key")[: TURNS_SHOWN + 1])
+    found = list(rows.select_related("group", "thread").order_by("position", "key")[: _TURNS_SHOWN + 1])
     hidden = find_left_out(found, visibility)
-    shown = tuple(row for row in found[:TURNS_SHOWN] if row.key not in hidden)
+    shown = tuple(row for row in found[:_TURNS_SHOWN] if row.key not in hidden)
     [conversation] = with_counts(actor, (thread,))
-    return ReadConversation(
-        conversation, shown, found[TURNS_SHOWN - 1].position if len(found) > TURNS_SHOWN else None
+    return _ReadConversation(
+        conversation, shown, found[_TURNS_SHOWN - 1].position if len(found) > _TURNS_SHOWN else None
     )

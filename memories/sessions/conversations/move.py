@@ -27,7 +27,7 @@ from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import Scope, State, Trust, Type
 from storage.bulk import batches
 
-ASSIGN: Final = "assign"  # the verb of a proposal
+_ASSIGN: Final = "assign"  # the verb of a proposal
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
     """
     target = find_group(actor, group, right=WRITE)
     thread = (
-        find_to_move(actor, id_) if not is_decided else Thread.objects.select_related("group").get(id=id_)
+        _find_to_move(actor, id_) if not is_decided else Thread.objects.select_related("group").get(id=id_)
     )
     former = thread.group
     if former.key == target.key:
@@ -66,7 +66,7 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
     if doubt:
         first = next((row for row in rows if row.state == State.LIVE), None)
         proposal = propose(
-            actor, ASSIGN, group=target, memory=first, version=thread_version(thread), why=doubt,
+            actor, _ASSIGN, group=target, memory=first, version=_thread_version(thread), why=doubt,
             subject=f"thread:{thread.id}", reason=reason,
             arguments={"conversation": str(thread.id), "title": thread.label, "turns": len(rows)},
         )  # fmt: skip
@@ -75,12 +75,12 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
         hold_groups([former.key, target.key])
         rows = rows_of(thread)
         check_target(thread, target, rows)
-        move_rows(actor, thread, rows, target, reason=reason)
+        _move_rows(actor, thread, rows, target, reason=reason)
     thread.group = target
     return Moved(thread, former.slug, target.slug, len(rows))
 
 
-def find_to_move(actor: Actor, id_: str | UUID) -> Thread:
+def _find_to_move(actor: Actor, id_: str | UUID) -> Thread:
     """The conversation, if the actor owns it or is a curator of its group."""
     thread = find_conversation(actor, id_, right=WRITE)
     is_own = thread.owner_id is not None and thread.owner_id == actor.user_id
@@ -137,7 +137,7 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
         raise Conflict(f"'{target.slug}' has some of its turns already.", field="group")
 
 
-def move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
+def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
     """Move the rows in the caller's transaction, with an audit row for each in the target's chain."""
     former = thread.group
     for batch in batches(rows):
@@ -162,25 +162,25 @@ def log_thread(actor: Actor, thread: Thread, group: Group, **payload: object) ->
     )
 
 
-def run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+def _run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Carry out an approved proposal to move a conversation, with the proposer's rights to take it."""
     id_ = UUID(proposal.arguments["conversation"])
     moved = assign(actor, id_, proposal.group.slug, reason=reason, is_decided=True)
     lines = (f"“{moved.thread.label}” is in '{moved.group}' with {moved.memories} memories",)
-    return ChangeResult(ASSIGN, id_, State.LIVE, Trust.ACTIVE, moved.memories, lines)
+    return ChangeResult(_ASSIGN, id_, State.LIVE, Trust.ACTIVE, moved.memories, lines)
 
 
-def proposed_version(proposal: Proposal) -> str:
+def _proposed_version(proposal: Proposal) -> str:
     """The conversation's current version; empty if it does not exist."""
     found = Thread.objects.filter(id=proposal.arguments.get("conversation")).first()
-    return thread_version(found) if found is not None else ""
+    return _thread_version(found) if found is not None else ""
 
 
-def thread_version(thread: Thread) -> str:
+def _thread_version(thread: Thread) -> str:
     """The version of a conversation for proposals, which become stale when it is moved or deleted."""
     return f"{thread.group_id} {as_json(thread.deleted_at)}"
 
 
 ASSIGN_PROPOSAL: Final = ProposalKind(
-    ASSIGN, "Move a whole conversation into this group", run_assignment, proposed_version
+    _ASSIGN, "Move a whole conversation into this group", _run_assignment, _proposed_version
 )

@@ -18,7 +18,7 @@ from memories.types import VISIBLE_TRUSTS, State
 LEFT_OUT_REASON: Final = gettext_noop("its text was withdrawn in this group")
 
 
-class Stated(Protocol):
+class _Stated(Protocol):
     """A stored text: a memory, or what a relation states."""
 
     @property
@@ -31,7 +31,7 @@ class Stated(Protocol):
     def created_at(self) -> datetime: ...
 
 
-def find_left_out(rows: Iterable[Stated], visibility: Visibility) -> set[int]:
+def find_left_out(rows: Iterable[_Stated], visibility: Visibility) -> set[int]:
     """Keys of the rows that the group of a recall has withdrawn; none for several groups.
 
     A row of the group itself that was written after the withdrawal counts: a curator let it in. Of what was known at an
@@ -48,7 +48,7 @@ def find_left_out(rows: Iterable[Stated], visibility: Visibility) -> set[int]:
     found = set()
     for row, own in zip(read, texts_marks([row.content for row in read]), strict=True):
         known = (mark for mark in matching(marks, own) if not known_at or mark.at <= known_at)
-        if any(mark.group == group and is_left_out(row, mark) for mark in known):
+        if any(mark.group == group and _is_left_out(row, mark) for mark in known):
             found.add(row.key)
     return found
 
@@ -69,7 +69,7 @@ def hiding_marks(memory: Memory) -> list[Mark]:
         return []
     [own] = texts_marks([memory.content])
     found = {mark.key: mark for mark in matching(marks, own)}
-    return [mark for mark in found.values() if mark.group == memory.group_id and is_left_out(memory, mark)]
+    return [mark for mark in found.values() if mark.group == memory.group_id and _is_left_out(memory, mark)]
 
 
 def linked_in_other_dress(memory: Memory) -> list[Memory]:
@@ -87,7 +87,7 @@ def linked_in_other_dress(memory: Memory) -> list[Memory]:
     return [row for row in rows.order_by("key") if undressed(row.content) == bare]
 
 
-def is_left_out(row: Stated, mark: Mark) -> bool:
+def _is_left_out(row: _Stated, mark: Mark) -> bool:
     """True if the group that laid the mark does not want the row's text."""
     return row.group_id != mark.group or row.created_at < mark.at
 

@@ -153,17 +153,17 @@ def read_marks(group: int) -> Marks:
     if not stamp:
         return Marks()
     if group == OF_ALL_GROUPS:
-        found = marks_in(stamp, Tombstone.objects.filter(scope=Scope.GLOBAL))
+        found = _marks_in(stamp, Tombstone.objects.filter(scope=Scope.GLOBAL))
     else:
         own, everywhere = Tombstone.objects.filter(group=group), read_marks(OF_ALL_GROUPS)
-        found = joined(marks_in(stamp, own), everywhere, group)
+        found = joined(_marks_in(stamp, own), everywhere, group)
     if len(_marks) >= MAX_CACHED_GROUPS:
         _marks.clear()
     _marks[group] = found
     return found
 
 
-def marks_in(stamp: str, tombstones: QuerySet[Tombstone]) -> Marks:
+def _marks_in(stamp: str, tombstones: QuerySet[Tombstone]) -> Marks:
     """The marks of those tombstones that are in force, oldest first."""
     exact, dressed = defaultdict[str, list[Mark]](list), defaultdict[str, list[Mark]](list)
     columns = ("key", "group", "scope", "hmac", "dress", "spelling", "created_at")
@@ -192,7 +192,7 @@ def joined(own: Marks, everywhere: Marks, group: int) -> Marks:
     )
 
 
-def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
+def _marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
     """The marks of each of a text's readings under each key; cached by the text's hash, since they take a tenth of a millisecond."""
     digest = sha256("".join(key.id for key in keys).encode() + text.encode()).digest()
     with _lock:
@@ -214,8 +214,8 @@ def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
     return found
 
 
-def marks_inside(group: int, marks: Marks, text: str, keys: Sequence[TombstoneKey]) -> tuple[Mark, ...]:
-    """The marks in force in a group of texts that this one states inside it; cached, since that takes as long as marks_of().
+def _marks_inside(group: int, marks: Marks, text: str, keys: Sequence[TombstoneKey]) -> tuple[Mark, ...]:
+    """The marks in force in a group of texts that this one states inside it; cached, since that takes as long as _marks_of().
 
     One look-up for each statement and key, however many texts were withdrawn.
     """
@@ -245,17 +245,17 @@ def prepare_marks(texts: Iterable[tuple[int, str]]) -> None:
         marks = _marks.get(group)
         if marks is not None and marks.exact:
             keys = read_keys()
-            marks_of(text, keys)
-            marks_inside(group, marks, text, keys)
+            _marks_of(text, keys)
+            _marks_inside(group, marks, text, keys)
 
 
 def texts_marks(texts: Iterable[str]) -> list[tuple[TextMarks, ...]]:
-    """marks_of() for many texts; the keys are read once."""
+    """_marks_of() for many texts; the keys are read once."""
     keys = read_keys()
-    return [marks_of(text, keys) for text in texts]
+    return [_marks_of(text, keys) for text in texts]
 
 
-def match_marks(
+def _match_marks(
     marks: Marks,
     text_marks: Iterable[TextMarks],
     inside: Iterable[Mark] = (),
@@ -301,10 +301,10 @@ def find_all_withdrawn(
         return [None] * len(asked)
     keys = read_keys()
     found = [
-        match_marks(
+        _match_marks(
             of_group,
-            marks_of(text, keys),
-            () if is_whole else marks_inside(group, of_group, text, keys),
+            _marks_of(text, keys),
+            () if is_whole else _marks_inside(group, of_group, text, keys),
             group=group,
             scope=scope,
         )
@@ -392,11 +392,11 @@ def sentences_of(text: str) -> list[str]:
             for sentence in _SENTENCE_END.split(block):
                 parts.append(sentence)
                 for clause in _CLAUSE_END.split(sentence):
-                    parts += (clause, *without_labels(clause))
+                    parts += (clause, *_without_labels(clause))
     return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
-def without_labels(clause: str) -> Iterable[str]:
+def _without_labels(clause: str) -> Iterable[str]:
     """What follows each of the first labels of a clause, such as "Note:"."""
     for label in range(1, MAX_LABELS + 1):
         rest = _LABEL_END.split(clause, maxsplit=label)

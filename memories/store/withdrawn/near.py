@@ -32,11 +32,13 @@ from memories.types import Scope, State
 
 INSIDE: Final = Comparison(Sameness.UNSURE, "its text is part of this one", is_guarded=True)
 UNPROBED: Final = "it waits until it has been compared with the texts that were withdrawn here"
-SAME_DRESS: Final = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
+_SAME_DRESS: Final = Comparison(
+    Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True
+)
 
 
 @dataclass(frozen=True)
-class WithdrawnRow:
+class _WithdrawnRow:
     """A withdrawn memory: its id, the group that withdrew it, and its scope."""
 
     id: UUID
@@ -45,12 +47,12 @@ class WithdrawnRow:
 
 
 @dataclass(frozen=True)
-class WithdrawnRows:
+class _WithdrawnRows:
     """Retracted and rejected memories that a group's texts may restate, by key."""
 
     stamp: str = ""
     group: int = OF_ALL_GROUPS
-    rows: Mapping[int, WithdrawnRow] = field(default_factory=dict)
+    rows: Mapping[int, _WithdrawnRow] = field(default_factory=dict)
 
     @cached_property
     def keys_by_place(self) -> dict[tuple[int, str], frozenset[int]]:
@@ -65,13 +67,13 @@ class WithdrawnRows:
         reached = (
             keys
             for (withdrawn_in, withdrawn), keys in self.keys_by_place.items()
-            if bars_either(withdrawn, is_own=withdrawn_in == group, scope=scope)
+            if _bars_either(withdrawn, is_own=withdrawn_in == group, scope=scope)
         )
         return frozenset().union(*reached)
 
 
-NOTHING_WITHDRAWN = WithdrawnRows()
-_rows: dict[int, WithdrawnRows] = {}
+_NOTHING_WITHDRAWN = _WithdrawnRows()
+_rows: dict[int, _WithdrawnRows] = {}
 # By group, model and memory id: a content never changes, and neither does its vector.
 _vectors: dict[tuple[int, str], dict[UUID, list[NDArray[np.float32]]]] = {}
 
@@ -81,35 +83,35 @@ _WITHDRAWN = "(state = 'retracted' OR trust = 'rejected')"
 _GLOBAL = "scope = 'global'"
 
 
-def read_withdrawn(group: int) -> WithdrawnRows:
+def read_withdrawn(group: int) -> _WithdrawnRows:
     """A group's retracted and rejected memories and all groups' global ones; nothing but the stamp is read unless it changed."""
     stamp, known = read_stamp(group), _rows.get(group)
     if known is not None and stamp == known.stamp:
         return known
     if not stamp:
-        return NOTHING_WITHDRAWN
+        return _NOTHING_WITHDRAWN
     if group == OF_ALL_GROUPS:
-        rows = withdrawn_rows(Memory.objects.extra(where=[_GLOBAL, _WITHDRAWN]))  # noqa: S610 - constants alone
+        rows = _withdrawn_rows(Memory.objects.extra(where=[_GLOBAL, _WITHDRAWN]))  # noqa: S610 - constants alone
     else:
         own = Memory.objects.filter(group=group).extra(where=[_WITHDRAWN])  # noqa: S610 - constants alone
-        rows = {**read_withdrawn(OF_ALL_GROUPS).rows, **withdrawn_rows(own)}
+        rows = {**read_withdrawn(OF_ALL_GROUPS).rows, **_withdrawn_rows(own)}
     if len(_rows) >= MAX_CACHED_GROUPS:
         _rows.clear()
-    _rows[group] = WithdrawnRows(stamp, group, rows)
+    _rows[group] = _WithdrawnRows(stamp, group, rows)
     return _rows[group]
 
 
-def withdrawn_rows(memories: QuerySet[Memory]) -> dict[int, WithdrawnRow]:
+def _withdrawn_rows(memories: QuerySet[Memory]) -> dict[int, _WithdrawnRow]:
     """The rows that restatements are compared with, by key: retracted ones, and rejected ones without a successor."""
     rows = memories.filter(state__in=[State.RETRACTED, State.LIVE]).order_by()
     return {
-        key: WithdrawnRow(id_, group, scope)
+        key: _WithdrawnRow(id_, group, scope)
         for key, id_, group, scope in rows.values_list("key", "id", "group", "scope")
     }
 
 
 def read_vectors(
-    withdrawn: WithdrawnRows, keys: Collection[int], model: str
+    withdrawn: _WithdrawnRows, keys: Collection[int], model: str
 ) -> dict[int, list[NDArray[np.float32]]]:
     """The vectors of these withdrawn memories' pieces by key; those that this process has not read are read now."""
     place = withdrawn.group, model
@@ -143,7 +145,7 @@ class WithdrawnTexts:
 
     def __init__(self, group: int, model: str) -> None:
         self._group, self._model = group, model
-        self._all, self._is_complete = NOTHING_WITHDRAWN, True
+        self._all, self._is_complete = _NOTHING_WITHDRAWN, True
         self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of each row of the matrix
         self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 
@@ -191,7 +193,7 @@ class WithdrawnTexts:
                 )
                 if neighbour.is_withdrawn
                 and neighbour.is_near
-                and bars_either(
+                and _bars_either(
                     neighbour.memory.scope,
                     is_own=neighbour.memory.group_id == self._group,
                     scope=text.scope,
@@ -215,7 +217,7 @@ class WithdrawnTexts:
         return withdrawn_doubt(neighbours)
 
 
-def bars_either(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
+def _bars_either(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
     """bars() for a text with this scope; without one, for either."""
     return any(bars(withdrawn_scope, is_own=is_own, scope=each) for each in ((scope,) if scope else Scope))
 
@@ -229,7 +231,7 @@ def guard(neighbour: Neighbour, text: str) -> Neighbour:
     if max(len(content), len(text)) > MAX_COMPARED_CHARS:
         return neighbour
     if undressed_whole(content) == undressed_whole(text):
-        return replace(neighbour, comparison=SAME_DRESS)
+        return replace(neighbour, comparison=_SAME_DRESS)
     why = "" if neighbour.comparison.sameness is Sameness.DIFFERENT else find_other_fact(content, text)
     return replace(neighbour, comparison=Comparison(Sameness.DIFFERENT, why)) if why else neighbour
 
@@ -279,4 +281,4 @@ def shared_texts(group: int, model: str) -> WithdrawnTexts:
 
 def in_other_dress(memory: Memory, likeness: Likeness = Likeness.DRESS) -> Neighbour:
     """A withdrawn memory as the neighbour of a text with the same letters and digits, or with them inside it."""
-    return Neighbour(memory, 1.0, INSIDE if likeness is Likeness.INSIDE else SAME_DRESS)
+    return Neighbour(memory, 1.0, INSIDE if likeness is Likeness.INSIDE else _SAME_DRESS)

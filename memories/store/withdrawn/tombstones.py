@@ -45,8 +45,8 @@ from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
-MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
-STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
+_MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
+_STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
 
 
 class Likeness(Enum):
@@ -77,7 +77,7 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
     # By any key: a group has one unlifted tombstone per text.
     existing = find_tombstones(memory.group, [memory.content]).get(memory.content)
     if existing is not None:
-        return strengthen(existing, actor, memory, kind=kind, reason=reason)
+        return _strengthen(existing, actor, memory, kind=kind, reason=reason)
     return Tombstone.objects.create(
         group_id=memory.group_id,
         key_id=key.id,
@@ -91,7 +91,7 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
     )
 
 
-def strengthen(
+def _strengthen(
     existing: Tombstone, actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str
 ) -> Tombstone:
     """Add the second mark to an existing tombstone, widen its scope and strengthen its kind; returns it."""
@@ -101,7 +101,7 @@ def strengthen(
         changed |= _later_marks(key, memory.content)
     if memory.scope == Scope.GLOBAL:
         changed["scope"] = Scope.GLOBAL
-    if STRENGTH.index(kind) > STRENGTH.index(existing.kind):
+    if _STRENGTH.index(kind) > _STRENGTH.index(existing.kind):
         changed |= {"kind": kind, "memory_id": memory.id, "reason": reason, "author_name": actor.name}
     if any(getattr(existing, name) != value for name, value in changed.items()):
         for name, value in changed.items():
@@ -233,7 +233,7 @@ def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | No
     `same` counts and has the same text: nothing is laid. A quarantine bars the former texts too, as it hides them; what
     else barred a former text of the memory's chain stays.
     """
-    former = former_versions(memory)
+    former = _former_versions(memory)
     if memory.trust in WITHDRAWN_TRUSTS:
         barred = (
             [row for row in former if find_counting_same(row) is None]
@@ -252,7 +252,7 @@ def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | No
             lift(actor, mark)
 
 
-def former_versions(memory: Memory) -> list[Memory]:
+def _former_versions(memory: Memory) -> list[Memory]:
     """The versions of a memory that are not live, in its group."""
     rows = versions_of(memory)
     return [row for row in rows if row.state != State.LIVE and row.group_id == memory.group_id]
@@ -266,7 +266,7 @@ def follow_quarantine(actor: Actor, memory: Memory) -> int:
     is_hiding = memory.trust == Trust.QUARANTINED
     if memory.state != State.LIVE or (memory.trust in WITHDRAWN_TRUSTS and not is_hiding):
         return 0  # a scan quarantines former versions by themselves
-    others = [row for row in former_versions(memory) if (row.trust == Trust.QUARANTINED) is not is_hiding]
+    others = [row for row in _former_versions(memory) if (row.trust == Trust.QUARANTINED) is not is_hiding]
     wanted = [(row, memory.trust if is_hiding else _trust_before(row, memory)) for row in others]
     changed = [(row, trust) for row, trust in wanted if trust]
     for row, trust in changed:
@@ -292,10 +292,10 @@ def find_counting_same(memory: Memory) -> Memory | None:
     bare = undressed(memory.content)
     if exact is not None or not bare:
         return exact
-    return next((row for row in likely_same(memory, others) if undressed(row.content) == bare), None)
+    return next((row for row in _likely_same(memory, others) if undressed(row.content) == bare), None)
 
 
-def likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
+def _likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
     """Those of `others` that a person or the vectors connect with the memory; all of them if it has no vector yet."""
     piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
     if piece is None or piece.embedding is None:
@@ -304,7 +304,9 @@ def likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
         groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
         trusts=frozenset(VISIBLE_TRUSTS), now=timezone.now(),
     )  # fmt: skip
-    near = [hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=MAX_NEAR)]
+    near = [
+        hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=_MAX_NEAR)
+    ]
     ends = linked_roots(memory)
     return others.filter(Q(key__in=[*near, *ends]) | Q(root__in=ends)).order_by("key")
 

@@ -8,9 +8,9 @@ from sources.artifacts.chunking.blocks import Block, FileText, blocks_of
 from sources.models import ChunkState, FileKind
 
 MAX_TOKENS: Final = 220  # of a chunk; path and heading are embedded with it, and all fit 254
-OVERLAP_SHARE: Final = 0.15  # of a chunk, repeated at the next one's start if a block is cut
+_OVERLAP_SHARE: Final = 0.15  # of a chunk, repeated at the next one's start if a block is cut
 MIN_TOKENS: Final = 10  # a smaller block, such as a heading without a text, goes to the next one
-MAX_LINE_CHARS: Final = 4000  # a longer line is data: minified code, Base64
+_MAX_LINE_CHARS: Final = 4000  # a longer line is data: minified code, Base64
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -34,7 +34,7 @@ class FileChunk:
 
 def split_file(text: FileText, kind: FileKind, path: str, count: CountTokens) -> list[FileChunk]:
     """The chunks of a file in order; `count` returns the tokens of each of some texts."""
-    lines = [line[:MAX_LINE_CHARS] for line in text.lines]
+    lines = [line[:_MAX_LINE_CHARS] for line in text.lines]
     tokens = count(lines) if lines else []
     chunks: list[FileChunk] = []
     for block in _join_blocks(blocks_of(kind, lines, text.headings, path), tokens):
@@ -108,8 +108,8 @@ def _last_good_cut(lines: Sequence[str], start: int, stop: int, end: int) -> int
 
 
 def _repeat_from(tokens: Sequence[int], start: int, stop: int) -> int:
-    """The first line of the next chunk: it repeats up to OVERLAP_SHARE, but always advances by a line."""
-    room, at = int(MAX_TOKENS * OVERLAP_SHARE), stop
+    """The first line of the next chunk: it repeats up to _OVERLAP_SHARE, but always advances by a line."""
+    room, at = int(MAX_TOKENS * _OVERLAP_SHARE), stop
     while at - 1 > start and tokens[at - 1] <= room:
         room -= tokens[at - 1]
         at -= 1

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from sources.models import FileKind
 from sources.sections import headed_lines
 
-MAX_HEADING_CHARS: Final = 300
+_MAX_HEADING_CHARS: Final = 300
 SEPARATOR: Final = " › "
 # The line that begins a function, type or statement in most languages.
 _DEFINES: Final = re.compile(
@@ -22,7 +22,7 @@ _DEFINES: Final = re.compile(
 _CLOSES: Final = re.compile(
     r"^\s*(?:[\])}>;,]|end\b|else\b|elif\b|except\b|finally\b|catch\b|\*/|fi\b|done\b)"
 )
-COMMENTS: Final = ("//", "#", "/*", "*", "--", "@")  # with the decorators of most languages
+_COMMENTS: Final = ("//", "#", "/*", "*", "--", "@")  # with the decorators of most languages
 _SECTION: Final = re.compile(r"^\s*\[+([^\]]+)\]+\s*$")  # of TOML and INI
 
 
@@ -63,7 +63,7 @@ def _markdown_blocks(lines: Sequence[str]) -> Iterator[Block]:
     if start:
         yield Block(0, start, "front matter", is_whole=True)
     for path, first, last in headed_lines(lines, start):
-        yield from paragraphs(lines, first - bool(path), last, SEPARATOR.join(path)[-MAX_HEADING_CHARS:])
+        yield from paragraphs(lines, first - bool(path), last, SEPARATOR.join(path)[-_MAX_HEADING_CHARS:])
 
 
 def _end_of_front_matter(lines: Sequence[str]) -> int:
@@ -129,7 +129,7 @@ def _code_blocks(lines: Sequence[str]) -> Iterator[Block]:
         indent = len(line) - len(line.lstrip())
         is_apart = at == 0 or not lines[at - 1].strip()
         if defined and (indent == 0 or (is_apart and indent <= 8)):
-            starts[_with_comments(lines, at, COMMENTS)] = " ".join(line.split())[:120]
+            starts[_with_comments(lines, at, _COMMENTS)] = " ".join(line.split())[:120]
         elif section:
             starts[at] = section[1].strip()[:120]
         elif is_apart and indent == 0:

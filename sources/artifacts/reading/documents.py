@@ -9,7 +9,7 @@ from guard.html import text_of_html
 from sources.artifacts.chunking.blocks import FileText
 from storage.version import install_extra
 
-MAX_PAGES: Final = 2000
+_MAX_PAGES: Final = 2000
 MAX_UNPACKED_BYTES: Final = 256 * 1024**2  # of a Word file, which is a zip
 NEEDED: Final = f"needs the extra: {install_extra('documents')}"
 _MARKED: Final = re.compile(r"<(?:h([1-6])|li)>")
@@ -35,7 +35,7 @@ def read_pdf(data: bytes) -> FileText:
         if reader.is_encrypted and not reader.decrypt(""):
             raise Unreadable("a PDF with a password")
         for number, page in enumerate(reader.pages, start=1):
-            if number > MAX_PAGES:
+            if number > _MAX_PAGES:
                 break
             pages[len(lines) + 1] = f"page {number}"
             lines += [*page.extract_text().split("\n"), ""]

@@ -17,8 +17,8 @@ from sources.models import FileKind
 
 MAX_TEXT_BYTES: Final = 1024**2
 MAX_DOCUMENT_BYTES: Final = 32 * 1024**2  # a page of a PDF has many bytes and few words
-MAX_PATH_CHARS: Final = 500
-SNIFFED_BYTES: Final = 8192
+_MAX_PATH_CHARS: Final = 500
+_SNIFFED_BYTES: Final = 8192
 CODE: Final = """
 .py .pyi .js .jsx .mjs .cjs .ts .tsx .vue .svelte .go .rs .java .kt .kts .scala .c .h .cc .cpp .hpp
 .cs .m .swift .rb .php .pl .pm .lua .r .jl .ex .exs .erl .hs .ml .clj .sh .bash .zsh .fish .ps1 .sql
@@ -32,9 +32,9 @@ KINDS: Final[dict[FileKind, frozenset[str]]] = {
     FileKind.PDF: frozenset({".pdf"}),
     FileKind.DOCX: frozenset({".docx"}),
 }
-KIND_OF: Final = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
+_KIND_OF: Final = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
 DOCUMENTS: Final = (FileKind.PDF, FileKind.DOCX)
-ENCODINGS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+_ENCODINGS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -
         skipped[f"larger than {limit // 1024} KiB"] += 1
     elif not size:
         skipped["empty"] += 1
-    elif len(path) > MAX_PATH_CHARS or not path.isprintable():
+    elif len(path) > _MAX_PATH_CHARS or not path.isprintable():
         skipped["name too long, or not printable"] += 1
     else:
         yield FoundFile(path, place, kind)
@@ -123,7 +123,7 @@ def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -
 def kind_of(path: str) -> FileKind:
     """The kind of a file, which decides how it is split."""
     name = PurePosixPath(path.lower())
-    return KIND_OF.get(name.suffix or name.name, FileKind.TEXT)
+    return _KIND_OF.get(name.suffix or name.name, FileKind.TEXT)
 
 
 def check_path(path: str) -> str:
@@ -140,8 +140,8 @@ def check_path(path: str) -> str:
             hint="Use one such as docs/setup.md.",
             field="path",
         )
-    if len(clean) > MAX_PATH_CHARS:
-        raise TooLarge(f"The path is longer than {MAX_PATH_CHARS} characters.", field="path")
+    if len(clean) > _MAX_PATH_CHARS:
+        raise TooLarge(f"The path is longer than {_MAX_PATH_CHARS} characters.", field="path")
     if built_in().match_file(clean):
         raise InvalidInput(
             f"'{clean[:80]}' is on the list of files that are never read: secrets, locks and builds.",
@@ -161,8 +161,8 @@ def read_text(data: bytes, kind: FileKind) -> FileText:
         return read_pdf(data)
     if kind == FileKind.DOCX:
         return read_docx(data)
-    encoding = next((name for mark, name in ENCODINGS if data.startswith(mark)), "utf-8")
-    if encoding != "utf-16" and b"\0" in data[:SNIFFED_BYTES]:
+    encoding = next((name for mark, name in _ENCODINGS if data.startswith(mark)), "utf-8")
+    if encoding != "utf-16" and b"\0" in data[:_SNIFFED_BYTES]:
         raise Unreadable("binary")
     try:
         text = data.decode(encoding)

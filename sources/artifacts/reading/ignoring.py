@@ -8,9 +8,9 @@ from typing import Final
 
 from pathspec import GitIgnoreSpec
 
-IGNORE_FILES: Final = (".gitignore", ".lociignore")  # the second can take back what the first ignores
-BUILT_IN: Final = Path(__file__).parent / "data" / "ignored.txt"
-MAX_RULES_BYTES: Final = 256 * 1024
+_IGNORE_FILES: Final = (".gitignore", ".lociignore")  # the second can take back what the first ignores
+_BUILT_IN: Final = Path(__file__).parent / "data" / "ignored.txt"
+_MAX_RULES_BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class IgnoreRules:
 
     def within(self, folder: Path, depth: int) -> "IgnoreRules":
         """The rules of a folder `depth` components below the root, with its own ignore files."""
-        lines = [line for name in IGNORE_FILES for line in _read_rules(folder / name)]
+        lines = [line for name in _IGNORE_FILES for line in _read_rules(folder / name)]
         return IgnoreRules((*self.layers, (depth, GitIgnoreSpec.from_lines(lines)))) if lines else self
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
@@ -40,11 +40,11 @@ class IgnoreRules:
 @cache
 def built_in() -> GitIgnoreSpec:
     """The built-in list."""
-    return GitIgnoreSpec.from_lines(BUILT_IN.read_text(encoding="utf-8").splitlines())
+    return GitIgnoreSpec.from_lines(_BUILT_IN.read_text(encoding="utf-8").splitlines())
 
 
 def _read_rules(path: Path) -> Iterator[str]:
     if path.is_symlink() or not path.is_file():
         return
     with path.open("rb") as stream:
-        yield from stream.read(MAX_RULES_BYTES).decode("utf-8", "replace").splitlines()
+        yield from stream.read(_MAX_RULES_BYTES).decode("utf-8", "replace").splitlines()

@@ -14,7 +14,7 @@ from sources.artifacts.reading.ignoring import built_in
 
 MAX_FILES: Final = 500  # more take longer than a browser waits
 MAX_UNPACKED_BYTES: Final = 64 * 1024**2
-MAX_SENT_BYTES: Final = 32 * 1024**2
+_MAX_SENT_BYTES: Final = 32 * 1024**2
 # What zipfile raises for a broken file; RuntimeError for one with a password, or packed in a way that it does not know.
 UNREADABLE: Final = (BadZipFile, RuntimeError, ValueError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
@@ -25,9 +25,9 @@ def read_sent(file: "UploadedFile[bytes]", path: str) -> list[tuple[str, bytes]]
     Raises:
         InvalidInput, TooLarge: it is empty, no zip, or too large.
     """
-    if (file.size or 0) > MAX_SENT_BYTES:
+    if (file.size or 0) > _MAX_SENT_BYTES:
         raise TooLarge(
-            f"The file has {(file.size or 0) / 2**20:.1f} MiB; at most {MAX_SENT_BYTES // 2**20} MiB can be sent.",
+            f"The file has {(file.size or 0) / 2**20:.1f} MiB; at most {_MAX_SENT_BYTES // 2**20} MiB can be sent.",
             hint="Read it where it is: loci ingest PATH.",
             field="file",
         )

@@ -28,8 +28,8 @@ from storage.compiled_queries import fetch
 
 CANDIDATES: Final = 60  # of each search
 # What counts as found: near in meaning alone, or less near and with words of the question.
-MIN_COSINE_ALONE: Final = 0.4
-MIN_COSINE_WITH_WORDS: Final = 0.25
+_MIN_COSINE_ALONE: Final = 0.4
+_MIN_COSINE_WITH_WORDS: Final = 0.25
 MIN_WORD_SHARE: Final = 0.5  # of the question's words, where no vector can tell
 TERM_COUNTS: Final = TermCounts()
 
@@ -107,7 +107,7 @@ def _rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> l
 
 def _is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, has_vector: bool) -> bool:
     if has_vector and candidate.vector:
-        least = MIN_COSINE_WITH_WORDS if candidate.keyword else MIN_COSINE_ALONE
+        least = _MIN_COSINE_WITH_WORDS if candidate.keyword else _MIN_COSINE_ALONE
         return candidate.vector >= least
     text = row.content.lower()
     wanted = question.subject_words or frozenset(question.match.terms if question.match else ())

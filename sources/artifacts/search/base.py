@@ -20,7 +20,7 @@ class FoundChunk(NamedTuple):
     cosine: float
 
 
-class ChunkIndex(Protocol):
+class _ChunkIndex(Protocol):
     """Words and vectors of the live chunks inside a Visibility: of its one group, whatever else it narrows."""
 
     def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
@@ -41,12 +41,12 @@ def room_of(v: Visibility) -> int:
     return next(iter(v.groups or ()))
 
 
-def chunk_index() -> ChunkIndex:
+def chunk_index() -> _ChunkIndex:
     """The index of the database in use."""
     return _index_of(connection.vendor)
 
 
 @cache
-def _index_of(vendor: str) -> ChunkIndex:
-    found: ChunkIndex = import_module(f"sources.artifacts.search.{vendor}").INDEX
+def _index_of(vendor: str) -> _ChunkIndex:
+    found: _ChunkIndex = import_module(f"sources.artifacts.search.{vendor}").INDEX
     return found

@@ -39,7 +39,7 @@ SELECT c.key, c.content, c.words, c.weight, 0 FROM sources_chunk AS c WHERE c.ke
 """
 
 
-class PostgresqlChunks:
+class _PostgresqlChunks:
     """ChunkIndex on PostgreSQL."""
 
     def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
@@ -76,4 +76,4 @@ def _queries_of(terms: Sequence[str], room: int) -> list[str]:
     return [term_query(starred(term), (room,)) for term in terms]
 
 
-INDEX: Final = PostgresqlChunks()
+INDEX: Final = _PostgresqlChunks()

@@ -33,7 +33,7 @@ WHERE c.key IN (SELECT value FROM json_each(%s)) AND {where}
 """
 
 
-class SqliteChunks:
+class _SqliteChunks:
     """ChunkIndex on SQLite."""
 
     def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
@@ -69,4 +69,4 @@ class SqliteChunks:
         ]
 
 
-INDEX: Final = SqliteChunks()
+INDEX: Final = _SqliteChunks()

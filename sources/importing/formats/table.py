@@ -20,9 +20,9 @@ from sources.importing.records import SourceRecord
 
 ENDINGS: Final = (".csv", ".tsv")
 COLUMNS: Final = ("id", "text", "type", "tags", "timestamp", "author", "thread", "group", "importance")
-MAX_FIELD_CHARS: Final = 10_000_000
+_MAX_FIELD_CHARS: Final = 10_000_000
 # A spreadsheet takes a cell that begins so for a formula, also in full-width or small forms of these signs.
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _is_table(path: Path) -> bool:
@@ -54,12 +54,12 @@ def _cell_text(cell: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
-    return unicodedata.normalize("NFKC", text[:1]).startswith(FORMULA)
+    return unicodedata.normalize("NFKC", text[:1]).startswith(_FORMULA)
 
 
 def _read_table(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """One text per row; a row without an id is known by its text."""
-    csv.field_size_limit(MAX_FIELD_CHARS)
+    csv.field_size_limit(_MAX_FIELD_CHARS)
     line = 1
     with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
         try:

@@ -15,7 +15,7 @@ from sources.importing.lines import first_bytes, first_object, read_lines
 from sources.importing.records import SourceRecord
 
 # Fields that become columns; all others are kept as metadata.
-COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
+_COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
 
 
 def _is_text(path: Path) -> Recognition:
@@ -51,7 +51,7 @@ def draft_of(line: dict[str, Any]) -> Draft:
         group=_text(line, "group") or None,
         thread=session,
         metadata={
-            name: value for name, value in line.items() if name not in COLUMN_FIELDS and value is not None
+            name: value for name, value in line.items() if name not in _COLUMN_FIELDS and value is not None
         },
         source_ref=_text(line, "id", required=True),
         valid_from=parse_timestamp(line.get("timestamp")),

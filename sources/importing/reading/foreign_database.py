@@ -10,11 +10,11 @@ from access.errors import InvalidInput
 from sources.importing.lines import first_bytes
 from storage.sqlite.driver import choose_driver
 
-MAGIC: Final = b"SQLite format 3\x00"
+_MAGIC: Final = b"SQLite format 3\x00"
 ROWS_AT_ONCE: Final = 500
 
 
-class ForeignDatabase:
+class _ForeignDatabase:
     """A database of another program. Columns differ between its versions: columns() says which there are."""
 
     def __init__(self, connection: Any) -> None:
@@ -34,7 +34,7 @@ class ForeignDatabase:
 
 
 @contextmanager
-def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
+def open_foreign(path: Path) -> Iterator[_ForeignDatabase]:
     """A database, read only. One that is not open elsewhere is read as immutable, so that no file appears next to it.
 
     Raises:
@@ -47,7 +47,7 @@ def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
         connection = library.connect(address, uri=True)
         try:
             connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            yield ForeignDatabase(connection)
+            yield _ForeignDatabase(connection)
         finally:
             connection.close()
     except library.DatabaseError as error:
@@ -59,7 +59,7 @@ def tables_of(path: Path) -> dict[str, frozenset[str]]:
 
     Virtual tables are left out: they cannot be read without their module, such as vec0.
     """
-    if not path.is_file() or not first_bytes(path).startswith(MAGIC):
+    if not path.is_file() or not first_bytes(path).startswith(_MAGIC):
         return {}
     try:
         with open_foreign(path) as database:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, NamedTuple
 
 READ_BYTES: Final = 2**20
-MAX_ELEMENT_CHARS: Final = 2**24  # longest element; a conversation of a year has a few million characters
+_MAX_ELEMENT_CHARS: Final = 2**24  # longest element; a conversation of a year has a few million characters
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
@@ -15,7 +15,7 @@ class JsonFault(ValueError):
     """The file is not JSON, is cut off, or has an element that is too large; the message says where."""
 
 
-class JsonItem(NamedTuple):
+class _JsonItem(NamedTuple):
     """A value of the outermost object or list. `key` is "" in a list; elements of a list in an object have its key."""
 
     key: str
@@ -23,7 +23,7 @@ class JsonItem(NamedTuple):
     is_element: bool = False
 
 
-def read_items(file: BinaryIO) -> Iterator[JsonItem]:
+def read_items(file: BinaryIO) -> Iterator[_JsonItem]:
     """The values of a file's outermost object or list in order; lists in an object one level down element by element.
 
     A list that is empty is one item with the value []. Items before a fault are returned.
@@ -31,7 +31,7 @@ def read_items(file: BinaryIO) -> Iterator[JsonItem]:
     Raises:
         JsonFault: see there.
     """
-    return JsonStream(file).items()
+    return _JsonStream(file).items()
 
 
 def peek(file: BinaryIO, *, items: int = 20) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def peek(file: BinaryIO, *, items: int = 20) -> dict[str, Any]:
     return found
 
 
-class JsonStream:
+class _JsonStream:
     """A window on the file's text that moves forward."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -59,7 +59,7 @@ class JsonStream:
         self._parse = json.JSONDecoder().raw_decode
         self._text, self._at, self._before, self._is_over = "", 0, 0, False
 
-    def items(self) -> Iterator[JsonItem]:
+    def items(self) -> Iterator[_JsonItem]:
         """See read_items()."""
         match self._next():
             case "[":
@@ -71,18 +71,18 @@ class JsonStream:
         if self._next():
             raise JsonFault(f"there is more after its end, at character {self._place()}")
 
-    def _elements(self, key: str) -> Iterator[JsonItem]:
+    def _elements(self, key: str) -> Iterator[_JsonItem]:
         self._take("[")
         if self._next() == "]":
             self._at += 1
-            yield JsonItem(key, [])
+            yield _JsonItem(key, [])
             return
         while True:
-            yield JsonItem(key, self._value(), is_element=True)
+            yield _JsonItem(key, self._value(), is_element=True)
             if self._take(",]") == "]":
                 return
 
-    def _members(self) -> Iterator[JsonItem]:
+    def _members(self) -> Iterator[_JsonItem]:
         self._take("{")
         if self._next() == "}":
             self._at += 1
@@ -95,7 +95,7 @@ class JsonStream:
             if self._next() == "[":
                 yield from self._elements(key)
             else:
-                yield JsonItem(key, self._value())
+                yield _JsonItem(key, self._value())
             if self._take(",}") == "}":
                 return
 
@@ -134,7 +134,7 @@ class JsonStream:
                     return value
                 continue
             held = len(self._text) - self._at
-            if held > MAX_ELEMENT_CHARS:
+            if held > _MAX_ELEMENT_CHARS:
                 raise JsonFault(f"an element at character {self._place()} is too large, or broken: {problem}")
             if not self._more(max(held, READ_BYTES)):
                 raise JsonFault(self._cut() if held else "the file ends too early")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from access.errors import InvalidInput
 from memories.language.cleaning import parse_moment
 
-MAX_REF_CHARS: Final = 300
+_MAX_REF_CHARS: Final = 300
 # Larger numbers are milliseconds, microseconds: as seconds they would be the years 5138 and 5,000,000.
 _MILLISECONDS, _MICROSECONDS = 10**11, 10**14
 
@@ -81,6 +81,6 @@ def short_hash(*parts: str) -> str:
 def ref_of(*parts: str) -> str:
     """A source_ref of the parts, joined by `#`; one that is too long ends with a hash instead."""
     ref = "#".join(" ".join(part.split()) for part in parts)
-    if len(ref) <= MAX_REF_CHARS:
+    if len(ref) <= _MAX_REF_CHARS:
         return ref
-    return f"{ref[: MAX_REF_CHARS - 9]}#{short_hash(ref)}"
+    return f"{ref[: _MAX_REF_CHARS - 9]}#{short_hash(ref)}"

@@ -17,9 +17,9 @@ from sources.importing.lines import LineFault
 from storage.bulk import ManyInsert
 
 # Operations whose rows do not contain the memory's text, so they are kept after a purge.
-TEXTLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})
+_TEXTLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})
 _ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
-MAX_CHAIN_CHARS = 36
+_MAX_CHAIN_CHARS = 36
 MAX_CHARS = 300  # of the widest of these columns
 TEXTS = ("operation", "subject", "actor", "via", "client", "digest", "hash")
 
@@ -51,7 +51,7 @@ class ChainIntake:
                 faults.append(LineFault(number, why))
         _ENTRIES.add(rows)
         barred = self._purged([row.memory_id for row in rows])
-        kept = [p for p in payloads if p.entry.memory_id not in barred or p.entry.operation in TEXTLESS]
+        kept = [p for p in payloads if p.entry.memory_id not in barred or p.entry.operation in _TEXTLESS]
         kept = [p for p in kept if self.may_keep(p.payload, str(p.entry.memory_id))]
         self.purged += len(payloads) - len(kept)
         _PAYLOADS.add(kept)
@@ -201,7 +201,7 @@ def _entry_of(row: Mapping[str, Any]) -> AuditEntry:
     if _seq_of({"row": row}) is None:
         raise ValueError(f"'seq' is {row['seq']!r}")
     chain = row.get("chain", OLD)
-    if not isinstance(chain, str) or len(chain) > MAX_CHAIN_CHARS:
+    if not isinstance(chain, str) or len(chain) > _MAX_CHAIN_CHARS:
         raise ValueError(f"'chain' is {chain!r}")
     origin = str(_uuid(row["origin"]))
     return AuditEntry(origin=origin, chain=chain, seq=row["seq"], at=at, **texts, **uuids)

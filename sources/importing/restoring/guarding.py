@@ -27,7 +27,7 @@ from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.carried import SEAL, has_seal
 from sources.format import GROUP, MEMORY, RecordKind
 
-FORMER_DOUBT: Final = "disputed"  # a trust up to 0.3.0
+_FORMER_DOUBT: Final = "disputed"  # a trust up to 0.3.0
 
 
 @dataclass
@@ -46,7 +46,7 @@ class ExportGuard:
         """Make a line's texts what the policy stores, in place; returns why the line is rejected, or ""."""
         record = whole["row"]
         is_trusted = self.is_own or has_seal(kind.name, record, whole.get(SEAL))
-        if kind is MEMORY and record.get("trust") == FORMER_DOUBT:
+        if kind is MEMORY and record.get("trust") == _FORMER_DOUBT:
             record["trust"] = Trust.ACTIVE.value
             self.doubted.add(str(record.get("id")))
         slug = record.get("slug") if kind is GROUP else record.get("group")
@@ -68,7 +68,7 @@ class ExportGuard:
         if not isinstance(content, str):
             return ""
         if door is not Door.OUTSIDE:
-            policy = Policy(own=TRUSTED, floor=policy.floor, words=policy.words)
+            policy = Policy(own=_TRUSTED, floor=policy.floor, words=policy.words)
             self.vouched.add(id_)
         try:
             admitted = admit(content, door, policy, field="content", on_hold=OnHold.WAIT)
@@ -94,7 +94,7 @@ class ExportGuard:
 
 
 # For what was checked before: only what no person can let in is still changed.
-TRUSTED: Final = {
+_TRUSTED: Final = {
     Family.GUESSED.value: GuardTreatment.LABEL,
     Family.INJECTION.value: GuardTreatment.LABEL,
     "hidden-message": GuardTreatment.MASK,

@@ -54,12 +54,12 @@ class Command(FaceCommand):
         if path is None and options["to"] == WHOLE:
             self.stdout = self.stderr  # lines on standard output must not be mixed with the answer
         try:
-            return share(path, options) if options["to"] != WHOLE else export_whole(path, options)
+            return share(path, options) if options["to"] != WHOLE else _export_whole(path, options)
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
+def _export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
     """An export of Loci, to a file or standard output."""
     if options["encrypt"] and path is None:
         raise InvalidInput(
@@ -70,7 +70,7 @@ def export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
             f"{path} already exists.", hint="Name a new file, or replace it with --overwrite.", field="file"
         )
     if path and options["encrypt"]:
-        target: Any = replace_sealed_file(path, key_for_export())
+        target: Any = replace_sealed_file(path, _key_for_export())
     else:
         target = replace_file(path) if path else nullcontext(sys.stdout)
     with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
@@ -99,7 +99,7 @@ def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer(SharedReport.json(report), text)
 
 
-def key_for_export() -> DatabaseKey:
+def _key_for_export() -> DatabaseKey:
     """The store's key; raises InvalidInput if it has none."""
     try:
         key = database_key()

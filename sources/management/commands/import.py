@@ -34,7 +34,7 @@ examples:
 formats (for --from):
 """
 FORMATS: Final = "".join(f"  {importer.name:20}{importer.description}\n" for importer in IMPORTERS)
-FAULTS_SHOWN: Final = 20
+_FAULTS_SHOWN: Final = 20
 QUIET_S: Final = 5.0
 SAMPLE_CHARS: Final = 100
 LIVE, PENDING = Waiting.LIVE.value, Waiting.PENDING.value
@@ -80,12 +80,12 @@ class Command(FaceCommand):
         importer, report = self._import(options["file"], options)
         text, fault = report.as_text(), ""
         if options["dry_run"]:
-            text = f"Nothing was written. It would be: {text}{show_sample(report)}"
+            text = f"Nothing was written. It would be: {text}{_show_sample(report)}"
         elif report.run:
             text += f"\nTake it back with: loci import --undo {report.run}"
         if report.faults:
             lost = lines_were(len(report.faults), report.unit)
-            fault = f"{lost} not stored.{list_faults(report.faults, report.unit)}"
+            fault = f"{lost} not stored.{_list_faults(report.faults, report.unit)}"
         return CommandAnswer({"format": importer.name, **type(report).json(report)}, text, fault=fault)
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
@@ -129,7 +129,7 @@ class Command(FaceCommand):
         return importer, report
 
 
-def show_sample(report: ImportReport) -> str:
+def _show_sample(report: ImportReport) -> str:
     """The first texts of a report, each on a new line."""
     shown = [
         f"\n  {each['type']}: {' '.join(each['content'].split())[:SAMPLE_CHARS]}" for each in report.sample
@@ -137,8 +137,8 @@ def show_sample(report: ImportReport) -> str:
     return "".join(["\nFor example:", *shown]) if shown else ""
 
 
-def list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
+def _list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
     """The first rejected lines with their reasons, each on a new line."""
-    shown = "".join(f"\n  {unit} {fault.line}: {fault.why}" for fault in faults[:FAULTS_SHOWN])
-    more = len(faults) - FAULTS_SHOWN
+    shown = "".join(f"\n  {unit} {fault.line}: {fault.why}" for fault in faults[:_FAULTS_SHOWN])
+    more = len(faults) - _FAULTS_SHOWN
     return shown + (f"\n  … and {more} more; --json lists all" if more > 0 else "")

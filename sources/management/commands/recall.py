@@ -34,7 +34,7 @@ examples:
 
 exit status: 0 found (even if nothing fits --token-budget), 3 nothing relevant, 1 an error, 2 wrong usage
 """
-MOMENTS: Final = ("as_of", "known_at", "after", "before")
+_MOMENTS: Final = ("as_of", "known_at", "after", "before")
 
 
 class Command(FaceCommand):
@@ -166,7 +166,7 @@ def _read_request(options: dict[str, Any]) -> RecallRequest:
         thread=options["thread"],
         source=options["source"],
         include_orphans=options["include_orphans"],
-        **{name: options[name] for name in MOMENTS},
+        **{name: options[name] for name in _MOMENTS},
     )
     return RecallRequest(
         read_text(options["query"], field="query"),

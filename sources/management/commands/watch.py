@@ -62,10 +62,10 @@ class Command(FaceCommand):
         if options["folder"] is None:
             if options["once"] or chosen:
                 raise CommandError("Name the folder: loci watch DIR", returncode=2)
-            return list_watched()
+            return _list_watched()
         path = Path(options["folder"])
         if options["once"]:
-            return scan_once(path)
+            return _scan_once(path)
         if chosen:
             folder = find_by_path(operator(), path)
             _, change, done = ACTIONS[chosen]
@@ -81,7 +81,7 @@ class Command(FaceCommand):
         return CommandAnswer(body, text)
 
 
-def scan_once(path: Path) -> CommandAnswer:
+def _scan_once(path: Path) -> CommandAnswer:
     """Look through a watched folder here and now."""
     folder = find_by_path(operator(), path)
     with one_at_a_time():
@@ -92,7 +92,7 @@ def scan_once(path: Path) -> CommandAnswer:
     return CommandAnswer(body, report.note or f"{done}.{later}", status=1 if report.note else 0)
 
 
-def list_watched() -> CommandAnswer:
+def _list_watched() -> CommandAnswer:
     """The watched folders, and what is wrong with their files."""
     rows = [_folder_row(folder) for folder in list_folders(operator())]
     was_written = WatchedFolder.objects.filter(mode=WAS_WRITTEN)

@@ -18,10 +18,10 @@ from sources.importing.reading.json_stream import peek, read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
 from sources.importing.records import SourceRecord
 
-PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
+_PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
 ENDINGS: Final = (".zip", ".json")
-NO_PROMPT: Final = "activities that are not prompts"
-NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
+_NO_PROMPT: Final = "activities that are not prompts"
+_NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
 
 
 def _is_gemini(path: Path) -> bool:
@@ -50,7 +50,7 @@ def _activity_files(tree: FileTree) -> Iterator[str]:
 
 def _is_activity(item: dict[str, Any]) -> bool:
     products = [text_of(item.get("header")), *map(text_of, list_of(item.get("products")))]
-    return "title" in item and "time" in item and any(name.lower() in PRODUCTS for name in products)
+    return "title" in item and "time" in item and any(name.lower() in _PRODUCTS for name in products)
 
 
 def _read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
@@ -72,14 +72,14 @@ def _read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
 def _activity_record(item: dict[str, Any]) -> SourceRecord:
     """One prompt. Its title begins with a word for "Prompted", which is cut off where it is known."""
     title, at = text_of(item.get("title")), text_of(item.get("time"))
-    if not _is_activity(item) or not at or title.startswith(NOT_PROMPTS):
-        return SourceRecord(skipped=NO_PROMPT)
+    if not _is_activity(item) or not at or title.startswith(_NOT_PROMPTS):
+        return SourceRecord(skipped=_NO_PROMPT)
     prompt = title.removeprefix("Prompted ").strip()
     pages = (text_of_html(text_of(dict_of(part).get("html"))) for part in list_of(item.get("safeHtmlItem")))
     lines = (" ".join(line.split()) for page in pages for line in page.splitlines())
     answer = "\n".join(filter(None, lines))
     if not prompt:
-        return SourceRecord(skipped=NO_PROMPT)
+        return SourceRecord(skipped=_NO_PROMPT)
     content = f"User: {prompt}" + (f"\nAssistant: {answer}" if answer else "")
     ref = ref_of(at, short_hash(prompt))
     return SourceRecord(

@@ -45,17 +45,17 @@ def turn_record(
     )
 
 
-class FirstValues(NamedTuple):
+class _FirstValues(NamedTuple):
     """A JSON file of an export with its first values."""
 
     name: str
     values: dict[str, Any]
 
 
-def first_values(tree: FileTree, *, starts: tuple[str, ...]) -> Iterator[FirstValues]:
+def first_values(tree: FileTree, *, starts: tuple[str, ...]) -> Iterator[_FirstValues]:
     """The first values of the JSON files with these beginnings of names; of any name if the tree is one file."""
     names = tree.names(".json")
     for name in names:
         if len(names) == 1 or name.rpartition("/")[2].lower().startswith(starts):
             with tree.open(name) as file:
-                yield FirstValues(name, peek(file, items=2))
+                yield _FirstValues(name, peek(file, items=2))

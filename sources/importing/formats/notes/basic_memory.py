@@ -32,7 +32,7 @@ _RELATION: Final = re.compile(
 )
 _CONTEXT: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
-MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is not a relation
+_MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is not a relation
 
 
 def _is_basic_memory(path: Path) -> bool:
@@ -106,7 +106,7 @@ def _relation_of(line: str) -> tuple[str, str] | None:
     if found is None:
         return None
     predicate = (found[1] or found[2] or "links to").strip()
-    if not found[1] and len(predicate.split()) > MAX_RELATION_WORDS:
+    if not found[1] and len(predicate.split()) > _MAX_RELATION_WORDS:
         return None
     return predicate, found[3].strip()
 

@@ -30,7 +30,7 @@ KINDS: Final = {
     "project": Type.SEMANTIC,
     "reference": Type.SEMANTIC,
 }
-INDEX_LINES: Final = "lines of MEMORY.md that lead to a file"
+_INDEX_LINES: Final = "lines of MEMORY.md that lead to a file"
 TURNS: Final = "turns of sessions: import them with --turns"
 _LINK: Final = re.compile(r"\[[^\]]*\]\([^)]+\.md\)|@\S+\.md")
 _INJECTED: Final = re.compile(
@@ -110,7 +110,7 @@ def _index_records(found: FoundNote) -> Iterator[SourceRecord]:
         if not text or text.startswith("#"):
             continue
         if _LINK.search(text):
-            yield SourceRecord(skipped=INDEX_LINES)
+            yield SourceRecord(skipped=_INDEX_LINES)
         else:
             ref = ref_of(_project_of(found.name), "index", short_hash(text))
             yield SourceRecord(Draft(text, source_ref=ref), place=_project_of(found.name))

@@ -13,7 +13,7 @@ from sources.importing.records import InstructionsText, SourceRecord
 
 NAMES: Final = ("claude.md", "claude.local.md", "agents.md", "gemini.md")
 RULES: Final = ("/.claude/rules/", "/.cursor/rules/")
-LEADS_ELSEWHERE: Final = "instruction files that only lead to others"
+_LEADS_ELSEWHERE: Final = "instruction files that only lead to others"
 SCOPES: Final = ("paths", "globs")  # of a rule: the files that it is for
 _IMPORT: Final = re.compile(r"^@\S+$", re.MULTILINE)
 
@@ -39,7 +39,7 @@ def instruction_record(tree: FileTree, name: str, *, place: str = "") -> SourceR
     except LociError as error:
         return SourceRecord(why=f"{name}: {error.message}")
     if not text:
-        return SourceRecord(skipped=LEADS_ELSEWHERE)
+        return SourceRecord(skipped=_LEADS_ELSEWHERE)
     file = name if tree.path.is_file() and tree.names() == [name] else f"{tree.name}/{name}"
     return SourceRecord(instructions=InstructionsText(text, file), place=place)
 

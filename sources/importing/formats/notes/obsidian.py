@@ -19,7 +19,7 @@ from sources.importing.records import SourceRecord
 
 LEFT_OUT: Final = "templates, trash and conflict copies"
 NO_NOTE: Final = "links to notes that the vault does not have"
-MENTIONS: Final = "mentions"
+_MENTIONS: Final = "mentions"
 CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 LINK: Final = re.compile(r"(?<!!)\[\[([^\]|#^\n]+)(?:[#^][^\]|\n]*)?(?:\|[^\]\n]*)?\]\]")
 TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
@@ -69,7 +69,7 @@ def _link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) ->
         # Its source is that of an entity which a relation makes: a name alone takes no place in an answer.
         entity = Draft(title, type=Type.ENTITY, source=RELATION_SOURCE, source_ref=ref_of("note", title))
         yield SourceRecord(entity)
-    yield from (SourceRecord(relation=RelationDraft(a, MENTIONS, b)) for a, b in pairs)
+    yield from (SourceRecord(relation=RelationDraft(a, _MENTIONS, b)) for a, b in pairs)
     yield from (SourceRecord(skipped=NO_NOTE) for _, b in links if b.lower() not in titles)
 
 

@@ -28,8 +28,8 @@ from sources.importing.records import SourceRecord
 
 PROMPTS: Final = "prompts"
 TABLES: Final = {"observations": "observations", "session_summaries": "summaries", "user_prompts": "prompts"}
-PROCEDURES: Final = frozenset({"procedure", "how-to", "howto", "pattern"})
-SUMMARY_PARTS: Final = (
+_PROCEDURES: Final = frozenset({"procedure", "how-to", "howto", "pattern"})
+_SUMMARY_PARTS: Final = (
     ("request", "Request"), ("investigated", "Investigated"), ("learned", "Learned"), ("completed", "Completed"),
     ("next_steps", "Next steps"), ("notes", "Notes"),
 )  # fmt: skip
@@ -82,7 +82,7 @@ def _observation_record(row: dict[str, Any]) -> SourceRecord:
     return SourceRecord(
         Draft(
             content,
-            type=Type.PROCEDURAL if kind in PROCEDURES else Type.SEMANTIC,
+            type=Type.PROCEDURAL if kind in _PROCEDURES else Type.SEMANTIC,
             tags=tags_of([kind], json_value(row.get("concepts"))),
             metadata=_files_of(row, "files_read", "files_modified"),
             source_ref=ref_of(
@@ -95,7 +95,7 @@ def _observation_record(row: dict[str, Any]) -> SourceRecord:
 
 
 def _summary_record(row: dict[str, Any]) -> SourceRecord:
-    parts = [f"{label}: {text}" for name, label in SUMMARY_PARTS if (text := text_of(row.get(name)))]
+    parts = [f"{label}: {text}" for name, label in _SUMMARY_PARTS if (text := text_of(row.get(name)))]
     if not parts:
         return SourceRecord(why="a summary without a text")
     session = _session_of(row)

@@ -18,7 +18,7 @@ from sources.importing.reading.json_stream import JsonFault, peek, read_items
 from sources.importing.reading.values import list_of, ref_of, short_hash, tags_of, text_of
 from sources.importing.records import SourceRecord
 
-DANGLING: Final = "relations of an entity that the file does not have"
+_DANGLING: Final = "relations of an entity that the file does not have"
 
 
 def _is_graph(path: Path) -> bool:
@@ -90,7 +90,7 @@ def _relation_record(item: dict[str, Any], names: set[str]) -> SourceRecord:
     if not ends or not predicate:
         return SourceRecord(why="a relation without from, to and relationType")
     if not names.issuperset(ends):
-        return SourceRecord(skipped=DANGLING)
+        return SourceRecord(skipped=_DANGLING)
     return SourceRecord(relation=RelationDraft(ends[0], predicate, ends[1]))
 
 
