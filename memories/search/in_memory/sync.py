@@ -103,9 +103,6 @@ class TrialTable:
         self._own = VectorTable() if table.has_exact else VectorTable(exact_mb=0)
         self._own.put(rows)
 
-    def __len__(self) -> int:
-        return len(self._table) + len(self._own)
-
     def allowed(self, v: Visibility) -> _TrialAllowed:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)
