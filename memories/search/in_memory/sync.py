@@ -118,7 +118,6 @@ class TrialTable:
         cosines = np.concatenate([kept.cosines, own.cosines])
         best = np.argsort(-cosines, kind="stable")[:wanted]
         return Nearest(
-            np.concatenate([kept.pieces, own.pieces])[best],
             np.concatenate([kept.memories, own.memories])[best],
             cosines[best],
             is_all=kept.is_all and own.is_all and len(best) == len(cosines),
