@@ -103,9 +103,6 @@ class TrialTable:
         self._own = VectorTable() if table.has_exact else VectorTable(exact_mb=0)
         self._own.put(rows)
 
-    def __len__(self) -> int:
-        return len(self._table) + len(self._own)
-
     def allowed(self, v: Visibility) -> _TrialAllowed:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)
@@ -121,7 +118,6 @@ class TrialTable:
         cosines = np.concatenate([kept.cosines, own.cosines])
         best = np.argsort(-cosines, kind="stable")[:wanted]
         return Nearest(
-            np.concatenate([kept.pieces, own.pieces])[best],
             np.concatenate([kept.memories, own.memories])[best],
             cosines[best],
             is_all=kept.is_all and own.is_all and len(best) == len(cosines),

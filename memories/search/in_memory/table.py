@@ -129,9 +129,8 @@ class PieceRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Nearest:
-    """Pieces with their memories and cosines, best first. `is_all`: no other rows are allowed."""
+    """The memories of pieces and the pieces' cosines, best first. `is_all`: no other rows are allowed."""
 
-    pieces: Keys
     memories: Keys
     cosines: Vectors
     is_all: bool
@@ -283,7 +282,7 @@ class VectorTable:
         cosines = _exact_cosines(columns, chosen, vector, read)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
-        return Nearest(columns.piece[best], columns.memory[best], cosines, is_all=len(best) == len(rows))
+        return Nearest(columns.memory[best], cosines, is_all=len(best) == len(rows))
 
     def best_cosines(
         self, memories: Collection[int], vector: Vectors, *, without: Keys = NO_KEYS

@@ -123,7 +123,7 @@ def test_it_says_when_there_is_no_more() -> None:
 
     some = trial.nearest(held[0], trial.allowed(LIVE), wanted=19, read=read)
     every = trial.nearest(held[0], trial.allowed(LIVE), wanted=20, read=read)
-    assert (some.is_all, len(some.pieces), every.is_all, len(every.pieces)) == (False, 19, True, 20)
+    assert (some.is_all, len(some.memories), every.is_all, len(every.memories)) == (False, 19, True, 20)
 
 
 def test_cosines_are_of_the_pieces_as_they_are_now() -> None:

@@ -50,12 +50,12 @@ def table_of(rows: list[PieceRow], *, exact_mb: int = 64) -> VectorTable:
 
 
 def found(table: VectorTable, vector: Vectors, v: Visibility, *, wanted: int, held: Vectors) -> list[int]:
-    """The nearest pieces; vectors not in memory are read from `held`, where piece 1 is row 0."""
+    """The memories of the nearest pieces; vectors not in memory are read from `held`, where piece 1 is row 0."""
 
     def read(pieces: Keys) -> Vectors:
         return held[pieces - 1]
 
-    return table.nearest(vector, table.allowed(v), wanted=wanted, read=read).pieces.tolist()
+    return table.nearest(vector, table.allowed(v), wanted=wanted, read=read).memories.tolist()
 
 
 def test_signs_are_counted_where_they_differ() -> None:
@@ -72,7 +72,7 @@ def test_the_nearest_come_first_with_their_cosines() -> None:
     mixed = (0.6 * axes[0] + 0.8 * axes[1]).astype(np.float32)
     table = table_of([piece(1, axes[0]), piece(2, axes[1]), piece(3, axes[2])])
     nearest = table.nearest(mixed, table.allowed(LIVE), wanted=2, read=lambda pieces: axes[pieces - 1])
-    assert nearest.pieces.tolist() == [2, 1]
+    assert nearest.memories.tolist() == [2, 1]
     assert nearest.cosines.tolist() == pytest.approx([0.8, 0.6])
     assert nearest.is_all is False
     assert (
@@ -228,7 +228,7 @@ def test_many_rows_are_chosen_by_their_signs_before_they_are_compared(
 
     found = table.nearest(held[0], table.allowed(LIVE), wanted=50, read=read)
     assert compared == [bits.MIN_COMPARED]
-    assert found.pieces[0] == 1
+    assert found.memories[0] == 1
     table.nearest(held[0], table.allowed(LIVE), wanted=500, read=read)
     assert compared[1:] == [int(500 * bits.COMPARED_PER_WANTED)]
 
