@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from access import SCOPES
 from access.errors import NotPermitted
 from access.models import Membership, PersonWrites, Role
 from guard import Door
@@ -12,7 +13,7 @@ from guard import Door
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
 HOOK = "hook"  # a token with it may call the hooks, which read, and write where its owner's role allows
 CAPTURE = "capture"  # a token with it may keep conversations in the private group of its owner
-ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP, HOOK, CAPTURE})
+ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
 # The lowest role in a group that includes each right.
 ROLE_FOR: dict[str, str] = {
     READ: Role.VIEWER,

@@ -33,9 +33,8 @@ class Visibility(Narrowing):
     """The rows that a call may read. A caller can narrow them, never widen them.
 
     `groups` holds group keys; None means every group (a superuser's list). `include_global` adds the global memories of
-    all groups. If `types` is set, retracted memories of the
-    `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
-    have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
+    all groups. `now` is the time of the query: memories that have expired by then are never visible. For a query about
+    the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
     keys of rows that hang on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
     """
@@ -45,7 +44,6 @@ class Visibility(Narrowing):
     states: frozenset[str]
     trusts: frozenset[str]
     now: datetime
-    retracted_types: frozenset[str] = frozenset()
     shown_then: frozenset[int] = frozenset()
     hidden_then: frozenset[int] = frozenset()
     orphans: frozenset[int] = frozenset()

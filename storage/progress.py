@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-Progress = Callable[[str, int, int], object]  # step, done, total
+Progress = Callable[[str, int, int], None]  # step, done, total
 
 
 def ignore_progress(_step: str, _done: int, _total: int) -> None:

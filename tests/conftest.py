@@ -68,7 +68,7 @@ def home() -> Path:
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than the cores, since some tests wait; each process collects all tests itself, which a core does in 20 s."""
+    """One more than the cores, since some tests wait; each process collects all tests itself, which a core does in 10 s."""
     return min((os.cpu_count() or 1) + 1, 9)
 
 

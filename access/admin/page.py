@@ -226,6 +226,7 @@ class LociAdmin(NamedList):
     """
 
     named_by: ClassVar[str] = "id"
+    list_class: ClassVar[type[LociChangeList]] = LociChangeList
     own_pages: ClassVar[Mapping[str, tuple[str, str]]] = {}
     list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
@@ -270,8 +271,8 @@ class LociAdmin(NamedList):
         return [*urls, *own, last]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The list class that links rows by `named_by`."""
-        return LociChangeList
+        """The class of the list, which links rows by `named_by`."""
+        return self.list_class
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
         """Apply the chosen action to the selected rows."""

@@ -61,9 +61,7 @@ class LogDrop:
     through: dict[str, int]
 
 
-def drop_log(
-    actor: Actor, *, before: datetime, dry_run: bool = False, on_rows: Callable[[int], object] | None = None
-) -> LogDrop:
+def drop_log(actor: Actor, *, before: datetime, on_rows: Callable[[int], object] | None = None) -> LogDrop:
     """Drop the rows of this store's own chains up to the last one written before a moment; imported chains stay.
 
     For each chain:
@@ -94,15 +92,14 @@ def drop_log(
         if last <= gone:
             continue
         rows, through[chain] = rows + last - gone, last
-        if not dry_run:
-            with transaction.atomic():
-                if old > announced:
-                    payload = {"rows": last - gone, "through": old, "before": before.isoformat()}
-                    announce(actor, chain, old, payload)
-                if chain == INSTANCE:
-                    repeat_old_drop(actor, last)
-            while drop_batch(chain, last, on_rows):
-                pass
+        with transaction.atomic():
+            if old > announced:
+                payload = {"rows": last - gone, "through": old, "before": before.isoformat()}
+                announce(actor, chain, old, payload)
+            if chain == INSTANCE:
+                repeat_old_drop(actor, last)
+        while drop_batch(chain, last, on_rows):
+            pass
     return LogDrop(rows, through)
 
 

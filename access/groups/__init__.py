@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,6 +39,14 @@ FOREIGN = (
 MAX_CHOICES_SHOWN = 12
 _MAX_CHARS = {"title": 200, "instructions": 20_000}
 _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
+
+
+def hold_groups(keys: Iterable[int]) -> None:
+    """Hold the groups with these keys until the transaction ends; read what decides a write only afterwards.
+
+    One writer at a time in each group, where the database lets many write at once.
+    """
+    hold_until_commit(f"group {key}" for key in keys)
 
 
 @dataclass(frozen=True)

@@ -327,9 +327,9 @@ def _name_of_value(pairs: Mapping[Any, Any], key: Any, shown: str) -> str:
     return str(named)[:MAX_LABEL_CHARS]
 
 
-def mask_words(text: str, *, group: Group | None = None, door: Door = Door.AGENT) -> str:
+def mask_words(text: str, *, group: Group | None = None) -> str:
     """A text beside a change, such as a reason or a name, with everything masked that the policy would not store."""
-    return str(admit(text, door, group, on_hold=OnHold.MASK).value) if text else text
+    return str(admit(text, Door.AGENT, group, on_hold=OnHold.MASK).value) if text else text
 
 
 @lru_cache(maxsize=1024)

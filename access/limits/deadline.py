@@ -80,7 +80,7 @@ class Interrupter:
 
     @contextmanager
     def interrupting(self, deadline: Deadline, database: Any) -> Iterator[None]:
-        """Interrupter the block. Nothing of this connection is interrupted after it."""
+        """Interrupt the block when its time is over. Nothing of this connection is interrupted after it."""
         with self._lock:
             self._held[deadline] = database
             if self._thread is None or not self._thread.is_alive():

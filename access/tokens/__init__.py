@@ -260,15 +260,16 @@ def flush_token_use() -> int:
 
 def grantable_scopes(actor: Actor) -> list[str]:
     """The scopes that would do something in a token of this person: those that a role of theirs allows somewhere."""
-
-    def is_of_use(scope: str) -> bool:
-        return (
+    return [
+        scope
+        for scope in SCOPES
+        if scope in actor.scopes
+        and (
             scope in (READ, CREATE_GROUP, CAPTURE)
             or actor.all_groups
             or any(actor.may(scope, key) for key in actor.roles)
         )
-
-    return [scope for scope in SCOPES if scope in actor.scopes and is_of_use(scope)]
+    ]
 
 
 def check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:

@@ -4,7 +4,7 @@ The database is queried once; after that, any parameters can be tried on the sam
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from statistics import fmean
@@ -19,10 +19,13 @@ from bench.evaluate.run import RUN_DEPTH, Progress
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
+from memories.recall.dates.stored import NOTHING_OF_THAT_TIME
 from memories.recall.pipeline import CandidateSet, current_tuning, gather, score_candidates
 from memories.recall.question import Question, subject_of, understand
+from memories.recall.relations import NO_RELATIONS
 from memories.recall.scoring import Trace
 from memories.recall.weights import TUNING, Tuning
+from memories.search.query_terms import content_words, match_for
 from memories.search.rows import RankingFields
 
 MODE = "hybrid"
@@ -38,11 +41,11 @@ STEPS: dict[str, dict[str, Any]] = {
     "the time": {"time_boost": 0.0},
     "the speaker": {"speaker_boost": 0.0},
     "who said it": {"said_boost": 0.0},
-    "the subject alone": {"by_subject": False},
+    "the subject alone": {},  # see whole_question()
     "the penalty for long turns": {"length_penalty": 0.0},
     "the penalty for the very short": {"short_penalty": 0.0},
     "the group asked in": {"elsewhere_penalty": 0.0},
-    "the relations": {"by_relations": False},
+    "the relations": {"relation_boost": 0.0, "asked_boost": 0.0},
     "the share by question": {"long_question_drop": 0.0, "rare_word_drop": 0.0},
     "the identifier": {"identifier_boost": 0.0},
     "the tags": {"tag_boost": 0.0, "all_tags_boost": 0.0},
@@ -108,18 +111,26 @@ def gather_trials(
         slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}
     }
     rows: dict[int, RankingFields] = {}
-    as_asked = without("the subject alone", current_tuning())
     trials = []
     for done, query in enumerate(queries, start=1):
-        ours, whole = (
-            understand(query.text, encoder=encoder, tuning=tuning) for tuning in (current_tuning(), as_asked)
-        )
+        ours = understand(query.text, encoder=encoder)
+        whole = whole_question(ours, encoder=encoder)
         found = gather_candidates(ours, visibilities[query.group], rows)
         is_same = subject_of(query.text) == query.text
         also = found if is_same else gather_candidates(whole, visibilities[query.group], rows)
         trials.append(Trial(query, (ours, found), (whole, also), names))
         progress(f"gather {name}", done)
     return TrialSet(name, tuple(trials))
+
+
+def whole_question(question: Question, *, encoder: Encoder | None) -> Question:
+    """The question searched for with the words, too, that only say how to answer."""
+    return replace(
+        question,
+        match=match_for(question.text),
+        vector=encoder.question_vector(question.text) if encoder else None,
+        subject_words=frozenset(content_words(question.text)),
+    )
 
 
 def gather_candidates(
@@ -131,9 +142,26 @@ def gather_candidates(
     return replace(gathered, rows=own)
 
 
-def score_trial(trial: Trial, tuning: Tuning) -> Scores:
-    """Score one question's ranking with these parameters."""
-    question, gathered = trial.ours if tuning.by_subject else trial.whole
+def without_brought(gathered: CandidateSet, tuning: Tuning) -> CandidateSet:
+    """The candidates without those that only the date or a relation brought, where its weight is 0."""
+
+    def only(also: Collection[int]) -> CandidateSet:
+        candidates = [c for c in gathered.candidates if c.is_found or c.key in also]
+        rows = {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows}
+        return replace(gathered, candidates=candidates, rows=rows)
+
+    if not tuning.date_boost:
+        gathered = replace(only(gathered.related.reasons), dated=NOTHING_OF_THAT_TIME)
+    if not tuning.asked_boost:
+        gathered = replace(only(gathered.dated.all), related=NO_RELATIONS)
+    return gathered
+
+
+def score_trial(trial: Trial, tuning: Tuning, *, is_whole: bool = False) -> Scores:
+    """Score one question's ranking with these parameters; `is_whole`: of the whole question."""
+    question, gathered = trial.whole if is_whole else trial.ours
+    if not question.is_time_alone:
+        gathered = without_brought(gathered, tuning)
     ranked = score_candidates(gathered, question, mode=MODE, tuning=tuning, trace=Trace()).scores[:RUN_DEPTH]
     return score_ranking([trial.names[key] for key, _ in ranked], trial.query.relevant)
 
@@ -144,7 +172,12 @@ def ablate(trial_set: TrialSet, *, progress: Progress) -> dict[str, Scores]:
     whole = mean_scores([score_trial(trial, usual) for trial in trial_set.trials])
     gains = {}
     for done, step in enumerate(STEPS, start=1):
-        less = mean_scores([score_trial(trial, without(step, usual)) for trial in trial_set.trials])
+        less = mean_scores(
+            [
+                score_trial(trial, without(step, usual), is_whole=step == "the subject alone")
+                for trial in trial_set.trials
+            ]
+        )
         gains[step] = {name: whole[name] - less[name] for name in whole}
         progress(f"ablate {trial_set.name}", done)
     return gains

@@ -99,8 +99,8 @@ def _timings(client: Client, facts: Facts, pid: int, calls: int) -> dict[str, Ti
         questions = facts["questions"][group][: WARM_UP + calls]
         timed((partial(ask, client, q, group) for q in questions[:WARM_UP]), pid=pid)
         for again in ("", " again"):
-            asked = (partial(ask, client, q, group) for q in questions[WARM_UP:])
-            found[f"recall{again}, {name}"] = timed(asked, pid=pid)
+            recalls = (partial(ask, client, q, group) for q in questions[WARM_UP:])
+            found[f"recall{again}, {name}"] = timed(recalls, pid=pid)
     # Each after one memory was stored, which is not timed.
     each: list[Timed] = []
     for question, text in zip(facts["questions"]["main"][WARM_UP:], facts["fresh"][:calls:3], strict=False):

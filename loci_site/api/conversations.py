@@ -83,7 +83,7 @@ def list_all_conversations(request: HttpRequest, params: Query[ConversationsQuer
 
 @router.get("/conversations/{conversation_id}", response=responses(ReadConversationOut))
 def read_one_conversation(
-    request: HttpRequest, conversation_id: str, after: int = Query(-1, ge=-1)
+    request: HttpRequest, conversation_id: str, after: Annotated[int, Field(ge=-1)] = -1
 ) -> HttpResponse:
     """Read a conversation: its live turns in order. `after`: the `next` of the page before."""
     actor = actor_of(request)

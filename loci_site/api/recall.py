@@ -1,7 +1,10 @@
 """Routes for recall, suggestions while a person types, the recall log and feedback on it, the context pack and checkpoints."""
 
+from typing import Annotated
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
+from pydantic import Field
 
 from access.errors import NotFound
 from access.groups import find_group
@@ -113,7 +116,7 @@ def suggest_memories(
     request: HttpRequest,
     q: str,
     group: str | None = None,
-    limit: int = Query(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT),
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     by_meaning: bool = False,
 ) -> HttpResponse:
     """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls.

@@ -174,13 +174,13 @@ def work_of(folder: str, event: str) -> Values:
     """At the end of a session: the files that are changed, and the commits of the last day."""
     if event not in ("session-end", "pre-compact"):
         return {}
-    status = git_lines(folder, "status", "--porcelain", "--untracked-files=no")
-    log = git_lines(
-        folder, "log", "--no-merges", "-n50", "--since=1.day", "--format=%H%x1f%ct%x1f%s%x1f%b%x1e"
-    )
+    status = run_git(folder, "status", "--porcelain", "--untracked-files=no") or []
+    # Signs that neither end a line nor count as white space in Python, as \x1e and \x1f do.
+    form = "--format=%H%x02%ct%x02%s%x02%b%x01"
+    log = run_git(folder, "log", "--no-merges", "-n50", "--since=1.day", form) or []
     commits = []
-    for entry in "\n".join(log).split("\x1e"):
-        parts = entry.strip().split("\x1f")
+    for entry in "\n".join(log).split("\x01"):
+        parts = entry.strip().split("\x02")
         if len(parts) == 4:
             message = "\n\n".join(filter(None, (parts[2].strip(), parts[3].strip())))
             commits.append({"sha": parts[0], "at": int(parts[1]), "message": message})
@@ -212,11 +212,6 @@ def reachable(folder: str, head: str, anchors: list[str]) -> list[str] | None:
         return []
     beyond = run_git(folder, "rev-list", "--stdin", given="\n".join([*whole.values(), f"^{head}", ""]))
     return None if beyond is None else [each for each, name in whole.items() if name not in set(beyond)]
-
-
-def git_lines(folder: str, *words: str) -> list[str]:
-    """The lines that git prints; none if it is not there or takes long."""
-    return run_git(folder, *words) or []
 
 
 def run_git(folder: str, *words: str, given: str = "") -> list[str] | None:

@@ -58,8 +58,9 @@ def asks_for_anchors(actor: Actor, call: HookCall) -> bool:
     return row is None or any(anchor not in row.known for anchor in anchors)
 
 
-def answer_anchors(actor: Actor, call: HookCall, ours: dict[str, Any]) -> dict[str, Any]:
+def answer_anchors(actor: Actor, call: HookCall, sent: dict[str, Any]) -> dict[str, Any]:
     """The commits to ask the client about; with `reachable`, the client's reply is stored."""
+    ours = inner if isinstance(inner := sent.get("loci"), dict) else {}
     row = note_head(actor, call)
     anchors = _anchors_of(actor)
     if row is None:

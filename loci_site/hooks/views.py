@@ -56,37 +56,22 @@ async def hook_view(request: HttpRequest, client: str, event: str) -> JsonRespon
     except NotAuthenticated as error:
         return await _refuse_hook(request, error, is_sent=bool(secret))
     sent = parse_body(request)
-    if event == _ANCHORS:
-        return JsonResponse(
-            await _tell_anchors(working_actor(actor), read_call(client, HookEvent.STOP, sent), sent)
-        )
-    call = read_call(client, event, sent)
+    is_about_anchors = event == _ANCHORS
+    call = read_call(client, HookEvent.STOP if is_about_anchors else event, sent)
     if call is None:
         return JsonResponse({})
-    asks, text = False, ""
+    asks, body = False, {} if is_about_anchors else render_answer(call, "")
     try:
-        if settings.LOCI.hooks.enabled:
+        if settings.LOCI.hooks.enabled and is_about_anchors:
+            body = await _note_anchors(working_actor(actor), call, sent)
+        elif settings.LOCI.hooks.enabled:
             worker, asks = await _find_checkout(working_actor(actor), call)
-            text = await _answer_call(worker, call)
+            body = render_answer(call, await _answer_call(worker, call))
     except LociError as error:
         logger.info("Hook %s of %s: %s", event, client, error)
-        text = ""
     except Exception:
         logger.exception("Hook %s of %s failed.", event, client)
-        text = ""
-    return JsonResponse(render_answer(call, text), headers={HEADER: "1"} if asks else {})
-
-
-async def _tell_anchors(actor: Actor, call: HookCall | None, sent: Any) -> dict[str, Any]:
-    """The commits to ask a client about; empty once it has replied."""
-    if call is None or not settings.LOCI.hooks.enabled:
-        return {}
-    ours = inner if isinstance(inner := sent.get("loci"), dict) else {}
-    try:
-        return await _note_anchors(actor, call, ours)
-    except Exception:
-        logger.exception("The commits of a client could not be noted.")
-        return {}
+    return JsonResponse(body, headers={HEADER: "1"} if asks else {})
 
 
 def parse_body(request: HttpRequest) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mcp_types import CallToolResult
 
@@ -50,25 +50,29 @@ NAMED_FROM: Final = 150  # tokens: with a smaller budget, the remark does not na
 CONTENT_SHARE: Final = 0.5  # of the budget that a long text is sure of
 
 
-@dataclass(frozen=True)
-class Detail:
+class Detail(NamedTuple):
     """A value of an inspection, by the name of its part."""
 
     name: str
     value: Any
 
-    def add_to(self, body: Json) -> Json:
-        """The body with this value: set, appended to its list, or merged into its object."""
-        if self.name == "fields":
-            return body | {"memory": body.get("memory", {}) | self.value}
-        if self.name == "steps":
-            return body | {"why": body.get("why", {}) | {"steps": self.value}}
-        if self.name in LISTS:
-            return body | {self.name: [*body.get(self.name, []), self.value]}
-        return body | {self.name: self.value}
-
 
 LISTS: Final = ("relations", "versions", "links", "log")
+
+
+def with_details(details: Sequence[Detail]) -> Json:
+    """The body with these values: set, appended to their list, or merged into their object."""
+    body: Json = {}
+    for name, value in details:
+        if name == "fields":
+            body["memory"] = body.get("memory", {}) | value
+        elif name == "steps":
+            body["why"] = body.get("why", {}) | {"steps": value}
+        elif name in LISTS:
+            body.setdefault(name, []).append(value)
+        else:
+            body[name] = value
+    return body
 
 
 def inspected_answer(inspection: Inspection, token_budget: int | None = None) -> CallToolResult:
@@ -149,9 +153,7 @@ def show_inspection(
 ) -> CallToolResult:
     """An inspection with this part of its text and these details."""
     fenced = fence(inspection.memory, content, label=inspection.label)
-    body: Json = {}
-    for detail in details:
-        body = detail.add_to(body)
+    body = with_details(details)
     body |= {"memory": body.get("memory", {}) | {"content": fenced}, "cut": [*cut]}
     answer = build(shapes.InspectAnswer, body)
     rest = shorten_values(shorten_ids(answer.as_json()))

@@ -69,6 +69,11 @@ def applied_migrations() -> dict[str, list[str]]:
     return found
 
 
+def log_ends() -> dict[str, list[int | str]]:
+    """Where the chains of the opened store's own log end: elsewhere if anything was written."""
+    return {head.chain: [head.seq, head.hash] for head in AuditHead.objects.filter(origin=OWN)}
+
+
 def check_version(archive: Path, manifest: BackupManifest) -> None:
     """Raise InvalidInput if the backup was made by a later version of Loci, with unknown migrations.
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 from psycopg import errors, sql
 
 from access.errors import Conflict
-from access.models import AuditHead
 from maintenance.backups.archive import DUMP
 from maintenance.backups.copies import CopyProgress, connected_to
+from maintenance.backups.open_copy import log_ends
 from maintenance.backups.server_tools import (
     check_tools,
     create_database,
@@ -27,7 +27,6 @@ from memories.search.schema import own_names
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
 
-ChainEnd = tuple[str, str, int]
 MARK = "_loci_copy_"  # in the names of databases of copies, after the store's
 MAX_NAME_BYTES = 63
 _OTHERS = """
@@ -64,7 +63,7 @@ class PostgresqlCopies:
     part = DUMP
 
     def __init__(self) -> None:
-        self._ends: list[ChainEnd] | None = None  # of the log when exclusive_access() began
+        self._ends: dict[str, list[int | str]] | None = None  # of the log when exclusive_access() began
 
     def check(self) -> None:
         """pg_dump and pg_restore are there, and not older than the server."""
@@ -129,7 +128,7 @@ class PostgresqlCopies:
         [(others,)] = fetch(_OTHERS, [])
         if others:
             raise OperationalError(f"{store_name()} is open in another process")
-        self._ends = chain_ends()
+        self._ends = _ends()
         yield
 
     def set_damaged_aside(self) -> Path:
@@ -143,7 +142,7 @@ class PostgresqlCopies:
         """
         store, incoming, old = store_name(), copy_name(copy), kept_name()
         is_empty = not self.is_there()
-        if chain_ends() != self._ends:
+        if _ends() != self._ends:
             raise Conflict("Somebody wrote to the store meanwhile.", hint="Stop Loci, then restore again.")
         connection.close()
         with server() as found:
@@ -191,10 +190,10 @@ def copy_names() -> list[str]:
     return [name for (name,) in rows]
 
 
-def chain_ends() -> list[ChainEnd] | None:
+def _ends() -> dict[str, list[int | str]] | None:
     """The ends of the log's chains; None if they cannot be read."""
     try:
-        return list(AuditHead.objects.order_by("key").values_list("origin", "chain", "seq"))
+        return log_ends()
     except DatabaseError:
         return None
 

@@ -20,7 +20,6 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
-from access.models import AuditHead
 from maintenance.backups import require_admin, write_backup
 from maintenance.backups.archive import (
     BackupManifest,
@@ -44,6 +43,7 @@ from maintenance.backups.open_copy import (
     applied_migrations,
     check_version,
     key_files,
+    log_ends,
     memories_by_group,
     migrate_copy,
     pending_migrations,
@@ -188,7 +188,7 @@ def exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progre
     report("keeping the present store", 1, 4)
     if present == "readable":
         withdrawals = read_withdrawals()
-        replaced = {head.chain: [head.seq, head.hash] for head in AuditHead.objects.filter(origin=audit.OWN)}
+        replaced = log_ends()
         before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), ignore_progress).path
     elif present == "damaged":
         before = copies().set_damaged_aside()

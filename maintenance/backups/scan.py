@@ -122,7 +122,7 @@ def scanned_files() -> Iterator[ScannedFile]:
     for folder in FOLDERS:
         for path in sorted((home / folder).rglob("*")):
             if path.is_file():
-                yield ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(path.open, "rb"))
+                yield ScannedFile(str(path.relative_to(home)), path.stat().st_size, partial(open_file, path))
     yield from backup_files()
 
 
@@ -137,10 +137,15 @@ def backup_files() -> Iterator[ScannedFile]:
                 size = archive.getinfo(store).file_size
                 found = ScannedFile(name, size, partial(open_store, path, store), is_store=store == DATABASE)
         except (BadZipFile, KeyError, ValueError):
-            found = ScannedFile(name, path.stat().st_size, partial(path.open, "rb"))
+            found = ScannedFile(name, path.stat().st_size, partial(open_file, path))
         except OSError:
             continue  # removed meanwhile, or one that what clears the backups names
         yield found
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file as a stream; not for one that SQLite has open."""
+    return path.open("rb")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import Group
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.conversations import SummariseConversations

@@ -12,17 +12,16 @@ from typing import Any, Final
 from django.db.models import Count, Exists, OuterRef, Q
 
 from access.audit.operations import Operation
+from maintenance.cycle.compaction import record_summary
 from maintenance.cycle.compaction.buckets import CONVERSATION_SOURCE
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
-from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.draft import Draft, check_draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
-from memories.models import LinkKind, Memory, Thread
-from memories.queries.snapshot import snapshot
+from memories.models import Memory, Thread
 from memories.store import PreparedDraft, insert_version
 from memories.store.pieces import available_encoder, embed_passages, passage_of
 from memories.store.withdrawn.marks import find_withdrawn
@@ -134,10 +133,7 @@ def write_summary(turn: Turn, ready: ConversationSummary, recorder: Recorder) ->
     if withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector):
         return {}
     summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    recorder.log(
-        Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
-    )
-    create_links(recorder, turn, summary, ready.quoted, kind=LinkKind.DERIVED, reason="summarises it")
+    record_summary(turn, summary, ready.quoted, recorder)
     former = ready.thread.summary
     if former is not None and former.state == State.LIVE:
         recorder.retire(

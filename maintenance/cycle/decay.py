@@ -77,28 +77,13 @@ def decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[
 
 
 def decay_to_now(memory: Any, turn: Turn) -> tuple[float, datetime]:
-    """The remaining confidence and the end of the last whole period; `memory` comes from decaying_memories()."""
-    periods = (turn.now - memory.since) // PERIOD
-    left = decayed_confidence(
-        memory.confidence,
-        base=EPISODIC if memory.type == Type.EPISODIC else OTHER,
-        periods=periods,
-        recalls=memory.access_count,
-        weight=ACCESS_WEIGHT,
-        floor=DECAY_FLOOR,
-    )
-    return left, memory.since + periods * PERIOD
-
-
-def decayed_confidence(
-    confidence: float, *, base: float, periods: int, recalls: int, weight: float, floor: float
-) -> float:
-    """The confidence that remains after whole periods, never below `floor` and never raised.
+    """The remaining confidence and the end of the last whole period; `memory` comes from decaying_memories().
 
     `confidence · base^(periods / (1 + weight · ln(1 + recalls)))`: in ACT-R the strength of a memory grows with the
     logarithm of its uses (Anderson & Schooler 1991); here each use slows the loss.
     """
-    if confidence <= floor:
-        return confidence
-    slowed = periods / (1 + weight * log(1 + recalls))
-    return float(max(floor, round(confidence * base**slowed, DIGITS)))
+    periods = (turn.now - memory.since) // PERIOD
+    base = EPISODIC if memory.type == Type.EPISODIC else OTHER
+    slowed = periods / (1 + ACCESS_WEIGHT * log(1 + memory.access_count))
+    left = max(DECAY_FLOOR, round(memory.confidence * base**slowed, DIGITS))
+    return left, memory.since + periods * PERIOD

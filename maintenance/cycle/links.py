@@ -6,39 +6,15 @@ from typing import Any
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, Memory
+from memories.store.for_review import link
 
 
-def create_link(
-    recorder: Recorder,
-    turn: Turn,
-    source: Memory,
-    target: Memory,
-    *,
-    kind: LinkKind,
-    score: float | None = None,
-    reason: str = "",
-    evidence: dict[str, Any] | None = None,
-) -> bool:
+def create_link(recorder: Recorder, turn: Turn, source: Memory, target: Memory, **about: Any) -> bool:
     """Link the roots of two chains, inside the batch's transaction.
 
     False if they are linked already, or are the same chain.
     """
-    if source.root_key == target.root_key:
-        return False
-    _, is_new = Link.objects.get_or_create(
-        kind=kind,
-        source_id=source.root_key,
-        target_id=target.root_key,
-        defaults={
-            "score": score,
-            "reason": reason,
-            "evidence": evidence or {},
-            "created_at": turn.now,
-            "author_name": recorder.actor.name,
-            "run": recorder.actor.run,
-        },
-    )
-    return is_new
+    return link(recorder.actor, source, target, at=turn.now, **about)[1]
 
 
 def create_links(

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import CURATE, READ, Actor
 from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
@@ -19,7 +19,6 @@ from access.models import RowChange
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
-from maintenance.runs.listing import visible_runs
 from memories.lifecycle.undo.large import in_parts, reverse_batch
 from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
@@ -49,6 +48,14 @@ class UndoResult(Answer):
         ShownAs(about="Versions written since by edits of the run's memories: set back as well."),
     ] = ()
     dry_run: bool = False
+
+
+def visible_runs(actor: Actor) -> QuerySet[Run]:
+    """All runs for a superuser, else those of the actor's groups. Raises NotPermitted if the actor may not read."""
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    rows = Run.objects.select_related("group")
+    return rows if actor.all_groups else rows.filter(group__in=list(actor.roles))
 
 
 def find_run(actor: Actor, id_: str | UUID) -> Run:

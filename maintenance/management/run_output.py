@@ -1,28 +1,24 @@
 """Tables of a run's steps and changes in commands."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from access.management.command import option
 from maintenance.runs.preview import PreviewedChange
-from maintenance.runs.wording import FIELD_WORDS, step_words
+from maintenance.runs.wording import format_change, format_steps, step_words
 from memories.management.output import in_lines, table_text
 
 SHOWN: Final = 50
+TIMES: Final = frozenset({"updated_at", "state_changed_at", "retired_at"})
 CHANGES: Final = option("--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})")
 
 
 def steps_text(steps: Sequence[dict[str, Any]]) -> str:
     """A table with a line for each step."""
     rows = [
-        [
-            step_words(step["step"]),
-            ", ".join(f"{name} {count}" for name, count in step["counts"].items()) or "–",
-            str(step["batches"]),
-            f"{step['seconds']:.2f} s",
-            f"{1000 * step['longest_lock_s']:.0f} ms",
-        ]
-        for step in steps
+        [s.name, s.counts or "–", str(s.batches), f"{s.seconds:.2f} s", f"{s.longest_lock_ms} ms"]
+        for s in format_steps(steps)
     ]
     return table_text(rows, header=("step", "done", "batches", "took", "longest lock")) if rows else ""
 
@@ -41,19 +37,6 @@ def changes_text(changes: Sequence[PreviewedChange], *, total: int) -> str:
 
 def change_text(change: PreviewedChange) -> str:
     """The changed fields as "name old → new", without timestamps; "created" for a new row."""
-    if change.made:
-        return "created"
-    times = ("updated_at", "state_changed_at", "retired_at")
-    fields = {name: values for name, values in change.fields.items() if name not in times}
-    return ", ".join(
-        f"{FIELD_WORDS.get(name, name)} {_cell(old)} → {_cell(new, is_name=name.endswith('_id'))}"
-        for name, (old, new) in fields.items()
-    )
-
-
-def _cell(value: Any, *, is_name: bool = False) -> str:
-    if is_name and isinstance(value, str):
-        return f"“{value}”"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return str(value)[:16] if value is not None else "–"
+    shown = {name: values for name, values in change.fields.items() if name not in TIMES}
+    fields = format_change(replace(change, fields=shown)).fields
+    return "created" if change.made else ", ".join(f"{f.name} {f.before} → {f.after}" for f in fields)

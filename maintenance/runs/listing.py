@@ -4,21 +4,11 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.db.models import QuerySet
-
-from access.actor import READ, Actor
+from access.actor import Actor
 from access.answers import Answer, ShownAs
-from access.errors import NotPermitted
+from maintenance.cycle.undo import visible_runs
 from maintenance.models import Run
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
-
-
-def visible_runs(actor: Actor) -> QuerySet[Run]:
-    """All runs for a superuser, else those of the actor's groups. Raises NotPermitted if the actor may not read."""
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
-    rows = Run.objects.select_related("group")
-    return rows if actor.all_groups else rows.filter(group__in=list(actor.roles))
 
 
 def list_runs(actor: Actor, *, cursor: str = "", limit: int = DEFAULT_LIMIT) -> Page[Run]:

@@ -86,16 +86,13 @@ class LinkAdmin(LociAdmin):
     list_display_links = ("what", "first", "second")
     list_filter = ("status", ("kind", AskingKindFilter))
     empty_hint = gettext_lazy("Links appear when a new memory may repeat or contradict an existing one.")
+    list_class = AskingLinks
     own_pages = {"close": ("<str:object_id>/<str:verb>/", "close_view")}
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The links between two memories that the actor may see."""
         return visible_links(actor)
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The list of links that need a decision."""
-        return AskingLinks
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

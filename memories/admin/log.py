@@ -98,6 +98,7 @@ class AuditEntryAdmin(LociAdmin):
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
+    list_class = LogChangeList
     own_pages = {"verify": ("verify/", "verify_view")}
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
@@ -122,10 +123,6 @@ class AuditEntryAdmin(LociAdmin):
             return None
         return entry
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The list with the memories of its rows."""
-        return LogChangeList
-
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list under the number of chains and rows."""
         heads = (
@@ -146,9 +143,10 @@ class AuditEntryAdmin(LociAdmin):
         entry: AuditEntry = self.get_or_404(request, object_id)
         row = getattr(entry, "payload_row", None)
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
-        memories = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id=entry.memory_id)
+        seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)))
+        memory = seen.filter(id=entry.memory_id).first() if entry.memory_id is not None else None
         title = gettext("Audit row {entry}").format(entry=row_place(entry, chain_labels()))
-        context = {"title": title, "entry": entry, "payload": text, "memory": memories.first()}
+        context = {"title": title, "entry": entry, "payload": text, "memory": memory}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:

@@ -46,6 +46,7 @@ class RelationAdmin(LociAdmin):
         "created_at",
     )
     list_display_links = ("subject_text",)
+    list_class = RelationList
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
     search_help_text = gettext_lazy("Predicate")
@@ -71,10 +72,6 @@ class RelationAdmin(LociAdmin):
         return rows.filter(
             Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
         )
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The list with the current versions of the ends."""
-        return RelationList
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -45,6 +45,7 @@ class TombstoneAdmin(LociAdmin):
     )  # fmt: skip
     list_display_links = ("kind_label", "reason")
     list_select_related = ("group",)
+    list_class = TombstoneChangeList
     list_filter = (GroupFilter, "kind")
     ordering = ("-key",)
     empty_hint = gettext_lazy(
@@ -85,10 +86,6 @@ class TombstoneAdmin(LociAdmin):
             return gettext("The tombstone is lifted.")
 
         return confirm(self, request, question, lift)
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The list with the texts that still exist."""
-        return TombstoneChangeList
 
     @column(gettext_lazy("recognises"))
     def recognises(self, mark: Tombstone) -> str:

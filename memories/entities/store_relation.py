@@ -18,9 +18,8 @@ from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.audit_search import written_today
 from access.errors import InvalidInput
-from access.groups import find_group_to_write, find_or_create_group
+from access.groups import find_group_to_write, find_or_create_group, hold_groups
 from access.groups.guarding import admit
-from access.groups.locks import hold_groups
 from access.models import AuditEntry, Group
 from guard import Door
 from memories.draft import CONFIRMED_TODAY, DEFAULT_CONFIDENCE, REINFORCEMENT, Draft, check_range

@@ -15,8 +15,8 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
+from access.groups import hold_groups
 from access.groups.guarding import TextFinding
-from access.groups.locks import hold_groups
 from memories.draft import (
     EDITED,
     STORED,

@@ -13,7 +13,7 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from memories.draft import EditDraft, clean_reason
 from memories.draft.registry import BY_NAME, MERGED
 from memories.lifecycle.approve import move_references

@@ -22,8 +22,8 @@ from access.additions import additions
 from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
 from access.errors import Conflict
+from access.groups import hold_groups
 from access.groups.guarding import OnHold, admit
-from access.groups.locks import hold_groups
 from access.models import ApiToken, Group
 from memories.draft import clean_reason
 from memories.lifecycle.target import ChangeResult

@@ -14,7 +14,7 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import AuditEntry, RowChange
 from memories.draft import clean_reason
 from memories.lifecycle.propose import change_or_propose

@@ -15,7 +15,7 @@ from access.actor import WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from memories.draft import EditDraft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold
 from memories.language.dress import fold_hash, undressed

@@ -14,7 +14,7 @@ from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import Group
 from memories.draft import clean_reason
 from memories.language.cleaning import first_words

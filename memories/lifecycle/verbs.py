@@ -21,7 +21,7 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from memories.draft import clean_reason
 from memories.lifecycle.approve import approve_text
 from memories.lifecycle.merge import merge, supersede

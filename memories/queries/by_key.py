@@ -24,9 +24,9 @@ def read_rows(query_for: Callable[[int], CompiledQuery[T]], keys: Sequence[int |
     return query_for(len(padded)).rows(*padded)
 
 
-def pad_keys(keys: Sequence[int | str]) -> list[int | str]:
+def pad_keys(keys: Sequence[T], *, least: int = MIN_KEYS) -> list[T]:
     """Pad the keys to the next compiled size by repeating the last one, which is still found once."""
-    count = MIN_KEYS
+    count = least
     while count < len(keys):
         count *= 2
     return [*keys, *[keys[-1]] * (count - len(keys))]

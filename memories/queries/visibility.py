@@ -93,12 +93,7 @@ def _what(v: Visibility) -> Iterator[Rule]:
     yield AnyOf((states, Test("key", "in", v.shown_then))) if v.shown_then else states
     yield Test("trust", "in", v.trusts)
     if v.types:
-        withdrawn = (
-            Test("state", "=", State.RETRACTED.value, True),
-            Test("type", "in", v.retracted_types),
-        )
-        types = Test("type", "in", v.types)
-        yield AnyOf((types, _AllOf(withdrawn))) if v.retracted_types else types
+        yield Test("type", "in", v.types)
     for column, sign, value in (
         ("confidence", ">=", v.min_confidence),
         ("importance", ">=", v.min_importance),

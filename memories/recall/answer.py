@@ -13,6 +13,7 @@ from access.visibility import Visibility
 from memories.embedding import Encoder
 from memories.entities.lines import RelationLine, fence_relations
 from memories.models import Memory
+from memories.queries.by_key import pad_keys
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence, mark_turn
@@ -397,16 +398,13 @@ def _make_turn(row: Memory, offset: int, hit: Memory, excerpts: Excerpts) -> Nea
 
 def _read_beside(hits: Sequence[Memory]) -> list[Memory]:
     """The rows in the places around those of the hits, in whatever state; one query."""
-    count = _MIN_HITS
-    while count < len(hits):
-        count *= 2
-    padded = [*hits, *[hits[-1]] * (count - len(hits))]
+    padded = pad_keys(hits, least=_MIN_HITS)
     values = [
         value
         for hit in padded
         for value in (hit.thread_id or 0, (hit.position or 0) - TURN_REACH, (hit.position or 0) + TURN_REACH)
     ]
-    rows = _places_query(count).rows(*values)
+    rows = _places_query(len(padded)).rows(*values)
     threads = {hit.thread_id: hit.thread for hit in hits}
     for row in rows:
         row.thread = threads[row.thread_id]

@@ -74,12 +74,6 @@ class CandidateSet:
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
 
-    def only(self, also: Collection[int]) -> "CandidateSet":
-        """The set with the candidates that a search found, and with those of these keys."""
-        candidates = [c for c in self.candidates if c.is_found or c.key in also]
-        rows = {c.key: self.rows[c.key] for c in candidates if c.key in self.rows}
-        return replace(self, candidates=candidates, rows=rows)
-
 
 @dataclass(frozen=True)
 class Ranking:
@@ -169,12 +163,8 @@ def score_candidates(
     """Fuse and adjust the candidates' scores; no queries."""
     if question.is_time_alone and gathered.dated.all:
         return _list_in_order(gathered)
-    if not tuning.date_boost:
-        gathered = replace(gathered.only(gathered.related.reasons), dated=NOTHING_OF_THAT_TIME)
-    elif 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
+    if 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
         tuning = replace(tuning, date_boost=tuning.day_boost)
-    if not tuning.by_relations:
-        gathered = replace(gathered.only(gathered.dated.all), related=NO_RELATIONS)
     if mode == "hybrid":
         tuning = fit_to_question(tuning, question, gathered.candidates)
     scores = fuse(gathered.candidates, mode=mode, tuning=tuning, readable=question.readable)

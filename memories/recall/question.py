@@ -15,7 +15,6 @@ from memories.queries.where import check_order
 from memories.recall.dates import asks_when, read_times
 from memories.recall.dates.spans import NamedTime
 from memories.recall.dates.written import MONTH_NUMBER
-from memories.recall.weights import TUNING, Tuning
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
 from memories.search.rows import Vector
 from memories.store.pieces import encoder_for_index
@@ -148,9 +147,9 @@ class Question:
     identifiers: tuple[str, ...] = ()
 
 
-def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
+def understand(text: str, *, encoder: Encoder | None) -> Question:
     """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
-    subject = subject_of(text) if tuning.by_subject else text
+    subject = subject_of(text)
     read = read_times(text)
     return Question(
         text=text,

@@ -59,8 +59,6 @@ class Tuning:
     tag_boost: float = 0.5
     # Instead of it, if the question is nothing but tags of the memory and has several: all of them together are rarer.
     all_tags_boost: float = 0.8
-    by_relations: bool = True  # relations of the named entities add candidates and boosts
-    by_subject: bool = True  # search without the words that only say how to answer
 
 
 TUNING = Tuning()

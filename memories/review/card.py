@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
-from access.errors import LociError, NotFound, NotPermitted
+from access.errors import LociError, NotPermitted
 from access.models import ApiToken, AuditEntry
 from access.visibility import Narrowing
 from memories.browse.inspection import FeedbackCounts, feedback_on
@@ -22,7 +22,7 @@ from memories.queries.labels import doubts_of
 from memories.queries.versions import find_current, heads_within, versions_of
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
-from memories.review.links import visible_links
+from memories.review.links import find_link
 from memories.review.proposals import OTHERS, find_proposal, is_id, target_of
 from memories.review.queue import COUNTS, CardKind
 from memories.review.sensitive import describe, open_findings
@@ -164,17 +164,11 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     Raises:
         NotFound, NotPermitted: the actor may not see the link, or may not decide about it.
     """
-    link = visible_links(actor).filter(id=id_).first()
-    if link is None:
-        raise NotFound("No link of that id, or you don't have access.")
+    link = find_link(actor, id_)
     heads = heads_within([link.source, link.target], listed_by(actor, None))
     newer, older = sorted(
         (heads.get(end.key, end) for end in (link.source, link.target)), key=lambda row: -row.key
     )
-    if not any(actor.may(CURATE, end.group_id) for end in (newer, older)):
-        raise NotPermitted(
-            "You may not decide about this link.", hint="Ask a curator of the group of either memory."
-        )
     beside = [compare_by_link(newer, link, older)]
     kind = CardKind(link.kind)
     choices = choices_of(kind, beside)

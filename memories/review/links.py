@@ -25,12 +25,23 @@ def visible_links(actor: Actor) -> QuerySet[Link]:
     return links.filter(source__in=seen, target__in=seen)
 
 
+def find_link(actor: Actor, id_: UUID) -> Link:
+    """The link of this id, for an actor who curates the group of either end. Raises NotFound or NotPermitted."""
+    link = visible_links(actor).filter(id=id_).first()
+    if link is None:
+        raise NotFound("No link of that id, or you don't have access.")
+    if not any(actor.may(CURATE, end.group_id) for end in (link.source, link.target)):
+        raise NotPermitted(
+            "You may not decide about this link.", hint="Ask a curator of the group of either memory."
+        )
+    return link
+
+
 def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Link:
     """Settle or dismiss an open link; the actor must curate the group of either end. One transaction.
 
     Raises:
-        NotFound: the actor may see no link of that id.
-        NotPermitted: the actor curates neither end's group.
+        NotFound, NotPermitted: see find_link().
         Conflict: it is closed already.
         InvalidInput: the status does not close a link, or the reason is too long.
     """
@@ -39,13 +50,7 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
             f"'{status[:40]}' does not close a link.", hint="Use settled or dismissed.", field="status"
         )
     reason = clean_reason(reason)
-    link = visible_links(actor).filter(id=id_).first()
-    if link is None:
-        raise NotFound("No link of that id, or you don't have access.")
-    if not any(actor.may(CURATE, end.group_id) for end in (link.source, link.target)):
-        raise NotPermitted(
-            "You may not decide about this link.", hint="Ask a curator of the group of either memory."
-        )
+    link = find_link(actor, id_)
     with transaction.atomic():
         closed = Link.objects.filter(pk=link.pk, status=LinkStatus.OPEN).update(
             status=status, settled_at=timezone.now(), settled_by=actor.name

@@ -141,7 +141,7 @@ def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: s
     return log_proposal(actor, proposal, status.value, reason=reason)
 
 
-def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
+def close_overdue(actor: Actor, *, now: datetime) -> int:
     """Close the waiting proposals that have expired or are stale; returns their number. One transaction for each."""
     rows = Proposal.objects.filter(status=ProposalStatus.WAITING).select_related(*RELATED).order_by("key")
     closed = 0
@@ -150,10 +150,9 @@ def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
         if not (has_expired or is_stale(proposal)):
             continue
         closed += 1
-        if not dry_run:
-            status = ProposalStatus.EXPIRED if has_expired else ProposalStatus.STALE
-            with suppress(Conflict), transaction.atomic():  # somebody decided meanwhile
-                close(actor, proposal, status)
+        status = ProposalStatus.EXPIRED if has_expired else ProposalStatus.STALE
+        with suppress(Conflict), transaction.atomic():  # somebody decided meanwhile
+            close(actor, proposal, status)
     return closed
 
 

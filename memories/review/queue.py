@@ -164,23 +164,20 @@ class FoundCards:
 
 def find_cards(actor: Actor, groups: list[int] | None) -> FoundCards:
     """What waits for a decision in these groups (None: in all)."""
-    keys: dict[CardKind, list[int]] = {}
-    links: dict[CardKind, list[OpenLink]] = {}
-    keys[CardKind.DISPUTED] = find_disputed(groups)
-    for trust in (Trust.CANDIDATE, Trust.QUARANTINED):
-        keys[CardKind(trust)] = find_waiting(trust, groups)
-    candidates = keys[CardKind.CANDIDATE]
+    candidates = find_waiting(Trust.CANDIDATE, groups)
     promoted = find_promoted(candidates)
-    keys[CardKind.PROMOTION] = [key for key in candidates if key in promoted]
-    keys[CardKind.CANDIDATE] = [key for key in candidates if key not in promoted]
-    for kind in (CardKind.CONFLICT, CardKind.DUPLICATE):
-        links[kind] = find_open_links(actor, kind, groups)
-        keys[kind] = [link.key for link in links[kind]]
-    proposals = find_open_proposals(groups)
-    keys[CardKind.SENSITIVE] = find_sensitive(groups, limit=CAP + 1)
-    keys[CardKind.PROPOSAL] = [row.key for row in proposals]
-    open_links = [link for some in links.values() for link in some]
-    return FoundCards(keys, open_links, {row.key: row for row in proposals})
+    proposals = {row.key: row for row in find_open_proposals(groups)}
+    links = {kind: find_open_links(actor, kind, groups) for kind in (CardKind.CONFLICT, CardKind.DUPLICATE)}
+    keys = {
+        CardKind.DISPUTED: find_disputed(groups),
+        CardKind.PROPOSAL: [*proposals],
+        CardKind.SENSITIVE: find_sensitive(groups, limit=CAP + 1),
+        CardKind.CANDIDATE: [key for key in candidates if key not in promoted],
+        CardKind.PROMOTION: [key for key in candidates if key in promoted],
+        CardKind.QUARANTINED: find_waiting(Trust.QUARANTINED, groups),
+        **{kind: [link.key for link in found] for kind, found in links.items()},
+    }
+    return FoundCards(keys, [link for found in links.values() for link in found], proposals)
 
 
 def may_review(actor: Actor) -> bool:
@@ -269,7 +266,10 @@ def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> l
         {end for _, s, t, s_by, t_by in rows for end, by in ((s, s_by), (t, t_by)) if by is not None}
     )
     found = [OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
-    trusted = find_trusted(actor, {end for link in found for end in (link.source, link.target)})
+    ends = {end for link in found for end in (link.source, link.target)}
+    live = Memory.objects.filter(key__in=ends, state=State.LIVE, trust__in=COUNTS)
+    trusted = set(live.values_list("key", flat=True))
+    trusted = trusted if actor.all_groups else visible_keys(actor, trusted)
     return [link for link in found if link.source != link.target and {link.source, link.target} <= trusted][
         : CAP + 1
     ]
@@ -279,13 +279,6 @@ def is_trusted_or_replaced(end: str) -> Q:
     """A filter that drops links to rejected or withdrawn memories in SQL: they stay open, and there may be many."""
     is_trusted = Q(**{f"{end}__state": State.LIVE, f"{end}__trust__in": COUNTS})
     return is_trusted | Q(**{f"{end}__superseded_by__isnull": False})
-
-
-def find_trusted(actor: Actor, keys: set[int]) -> set[int]:
-    """The live memories that are active or verified and that the actor may see."""
-    live = Memory.objects.filter(key__in=keys, state=State.LIVE, trust__in=COUNTS)
-    found = set(live.values_list("key", flat=True))
-    return found if actor.all_groups else visible_keys(actor, found)
 
 
 def read_entries(

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
-from typing import ClassVar
 
 from django.db import connection, transaction
 
@@ -55,9 +54,9 @@ FROM {vectors} AS kept FULL JOIN (
 class SearchIndex(ABC):
     """Searches rows inside a Visibility; nothing outside is ever counted or returned."""
 
-    postings: ClassVar[PostingReader]
-    names: ClassVar[str]  # the SQL that reads the names of the database's objects
-    vectors: ClassVar[str]  # the table of the vector index
+    postings: PostingReader
+    names: str  # the SQL that reads the names of the database's objects
+    vectors: str  # the table of the vector index
 
     dated = staticmethod(find_dated)
 

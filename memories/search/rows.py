@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
-from memories.queries.visibility import AnyOf, columns_of, place_rule, rules_of, to_sql
+from memories.queries.visibility import AnyOf, columns_of, place_rule, placeholders, rules_of, to_sql
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
@@ -154,9 +154,17 @@ def standing_condition(v: Visibility) -> str:
             return ">= 1"
         if v.states == {State.LIVE, State.RETRACTED}:
             return "!= 0 AND standing <= 2"
-        if v.states == {State.RETRACTED}:
-            return "= -1"
     return ""
+
+
+def index_filter(v: Visibility, standing: str) -> tuple[str, Params]:
+    """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name."""
+    sql, params = f"AND standing {standing}", list[Any]()
+    if v.states == {State.LIVE}:
+        sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
+    if v.types:
+        sql, params = f"{sql} AND type IN ({placeholders(v.types)})", [*params, *sorted(v.types)]
+    return sql, params
 
 
 def needs_rows(v: Visibility) -> bool:

@@ -12,9 +12,8 @@ from access.actor import READ, WRITE, Actor
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import InvalidInput
-from access.groups import find_or_create_group
+from access.groups import find_or_create_group, hold_groups
 from access.groups.guarding import admit, mask_words
-from access.groups.locks import hold_groups
 from access.models import Group
 from memories.draft import NUL_IN_JSON
 from memories.draft.kinds import MAX_METADATA_BYTES

@@ -249,7 +249,7 @@ def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: b
 
 def open_conflict(actor: Actor, head: Memory, source: Memory) -> None:
     """Link a verified fact to its withdrawn source as a conflict; one that was settled before is reopened."""
-    conflict = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
+    conflict, _ = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
     if conflict is not None:
         Link.objects.filter(pk=conflict.pk).exclude(status=LinkStatus.OPEN).update(
             status=LinkStatus.OPEN, settled_at=None, settled_by=""

@@ -1,7 +1,8 @@
 """What writes leave for a person to decide: links between memories, and doubt about one, which leaves its row alone."""
 
 from collections.abc import Iterable
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -31,12 +32,13 @@ def link(
     kind: LinkKind,
     score: float | None = None,
     reason: str = "",
-    evidence: dict[str, str] | None = None,
-) -> Link | None:
-    """Link two chains' roots, once per kind; None if both memories are of one chain."""
+    evidence: dict[str, Any] | None = None,
+    at: datetime | None = None,
+) -> tuple[Link | None, bool]:
+    """Link two chains' roots, once per kind, and whether the link is new; None if both memories are of one chain."""
     if memory.root_key == other.root_key:
-        return None
-    found, _ = Link.objects.get_or_create(
+        return None, False
+    return Link.objects.get_or_create(
         kind=kind,
         source_id=memory.root_key,
         target_id=other.root_key,
@@ -44,11 +46,11 @@ def link(
             "score": score,
             "reason": reason,
             "evidence": evidence or {},
+            "created_at": at or timezone.now(),
             "author_name": actor.name,
             "run": actor.run,
         },
     )
-    return found
 
 
 def link_successor(
@@ -69,7 +71,7 @@ def link_successor(
             hint="Nothing was stored. Ask a curator to decide about them in the Review, or retract some.",
         )
     reason, evidence = f"will {operation} it once approved", {ON_APPROVAL: operation.value}
-    found = link(actor, candidate, old, kind=LinkKind.CONFLICT, reason=reason, evidence=evidence)
+    found, _ = link(actor, candidate, old, kind=LinkKind.CONFLICT, reason=reason, evidence=evidence)
     if found is not None and ON_APPROVAL not in found.evidence:
         found.reason, found.evidence, found.status = reason, found.evidence | evidence, LinkStatus.OPEN
         found.settled_at, found.settled_by = None, ""

@@ -18,8 +18,8 @@ from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import LociError
+from access.groups import hold_groups
 from access.groups.guarding import count_kinds
-from access.groups.locks import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import Group
 from memories.draft import Draft, default_scope, rule_of

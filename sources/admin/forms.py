@@ -28,7 +28,7 @@ from sources.uploads import SentUpload, may_import
 class FileAdmin(LociAdmin):
     """A list of what came from files, with a page that takes one."""
 
-    file_form: ClassVar[type[forms.Form]]
+    file_form: ClassVar[Any]  # a form that takes the actor
     add_title: ClassVar[Label]
     add_note: ClassVar[Label]
     add_button: ClassVar[Label]

@@ -32,9 +32,8 @@ def guard_chunks(chunks: Sequence[FileChunk], policy: Policy) -> GuardedFile:
         found.update(counts)
         if part.refusal is None:
             is_held = any(each.treatment is GuardTreatment.QUARANTINE for each in part.findings)
-            heading = admit(
-                chunk.heading, Door.OUTSIDE, policy, on_hold=OnHold.MASK
-            ).value  # of another chunk's lines
+            # A heading has words of other lines, so it is looked at by itself.
+            heading = admit(chunk.heading, Door.OUTSIDE, policy, on_hold=OnHold.MASK).value
             kept.append(
                 replace(
                     chunk,

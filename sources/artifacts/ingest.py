@@ -15,9 +15,8 @@ from access.actor import WRITE, Actor
 from access.answers import Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, TooLarge
-from access.groups import find_group, find_or_create_group
+from access.groups import find_group, find_or_create_group, hold_groups
 from access.groups.guarding import mask_words, policy_of
-from access.groups.locks import hold_groups
 from access.models import Group
 from memories.language.cleaning import clean_line
 from memories.recall.budget import count_each
@@ -36,7 +35,7 @@ from sources.artifacts.reading.files import (
     read_text,
     walk_files,
 )
-from sources.artifacts.writing import ReadFile, WrittenFile, retire_artifacts, write_file_chunks
+from sources.artifacts.writing import ReadFile, retire_artifacts, write_file_chunks
 from sources.models import Artifact, ArtifactState, FileKind
 
 BATCH_FILES: Final = 32  # per transaction: the longest that other writers wait
@@ -60,14 +59,11 @@ class IngestReport(Answer):
     findings: Counter[str] = field(default_factory=Counter)
     dry_run: bool = False
 
-    def add(self, written: WrittenFile, file: ReadFile) -> None:
-        """Count one written file."""
-        changed = written.is_new or written.added or written.moved or written.retired
-        self.files["new" if written.is_new else "changed" if changed else "unchanged"] += 1
-        self.chunks.update(
-            added=written.added, moved=written.moved, unchanged=written.kept, retired=written.retired,
-            refused=file.guarded.refused,
-        )  # fmt: skip
+    def add(self, file: ReadFile, chunks: Counter[str], *, is_new: bool) -> None:
+        """Count one written file and its chunks."""
+        is_changed = chunks["added"] or chunks["moved"] or chunks["retired"]
+        self.files["new" if is_new else "changed" if is_changed else "unchanged"] += 1
+        self.chunks.update(chunks, refused=file.guarded.refused)
         self.findings += file.guarded.findings
 
     def as_text(self) -> str:
@@ -185,8 +181,8 @@ class Ingest:
             ]
             if self.report.dry_run:
                 transaction.set_rollback(True)
-        for done, file in zip(written, read, strict=True):
-            self.report.add(done, file)
+        for file, chunks in zip(read, written, strict=True):
+            self.report.add(file, chunks, is_new=file.path not in self.known)
 
     def retire(self, missing: Sequence[Artifact]) -> None:
         """Retire files that are gone."""

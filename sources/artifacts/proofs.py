@@ -11,8 +11,7 @@ from access import audit
 from access.actor import WRITE, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotFound
-from access.groups import check_access
-from access.groups.locks import hold_groups
+from access.groups import check_access, hold_groups
 from memories.lifecycle.propose import (
     ProposalKind,
     memory_version,

@@ -12,9 +12,8 @@ from access import audit
 from access.actor import CURATE, READ, WRITE, Actor, require_admin_of_all
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
-from access.groups import check_access
+from access.groups import check_access, hold_groups
 from access.groups.guarding import find_all, policy_of
-from access.groups.locks import hold_groups
 from guard import Door, GuardTreatment
 from guard.policy import STRICTNESS
 from memories.queries.versions import parse_id
@@ -105,40 +104,36 @@ def release_chunk(actor: Actor, chunk_id: str) -> Chunk:
         NotFound, NotPermitted: as find_chunk() does; it takes a person who may curate.
         Conflict: the chunk is not held.
     """
-    row = _find_curated(actor, chunk_id)
-    return _decide_chunk(actor, row, before=ChunkState.HELD, after=ChunkState.LIVE, released_by=actor.name)
+    return _decide_chunk(actor, chunk_id, ChunkState.LIVE)
 
 
 def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
     """Hold back a chunk that a person released. Raises as release_chunk() does."""
-    row = _find_curated(actor, chunk_id)
-    if not row.released_by:
+    return _decide_chunk(actor, chunk_id, ChunkState.HELD)
+
+
+def _decide_chunk(actor: Actor, chunk_id: str, after: ChunkState) -> Chunk:
+    """Release or hold a chunk in one transaction with its log row. Raises Conflict if its state has changed."""
+    if not actor.is_person:
+        raise NotPermitted("Only a person can release a chunk or hold it back.", hint="Do it in the browser.")
+    row = find_chunk(actor, chunk_id, right=CURATE)
+    is_release = after == ChunkState.LIVE
+    if not is_release and not row.released_by:
         raise Conflict(
             "Nobody released this chunk.", hint="Only a released chunk can be held back again.", field="chunk"
         )
-    return _decide_chunk(actor, row, before=ChunkState.LIVE, after=ChunkState.HELD, released_by="")
-
-
-def _find_curated(actor: Actor, chunk_id: str) -> Chunk:
-    if not actor.is_person:
-        raise NotPermitted("Only a person can release a chunk or hold it back.", hint="Do it in the browser.")
-    return find_chunk(actor, chunk_id, right=CURATE)
-
-
-def _decide_chunk(
-    actor: Actor, row: Chunk, *, before: ChunkState, after: ChunkState, released_by: str
-) -> Chunk:
-    """Change a chunk's state in one transaction with its log row. Raises Conflict if the state has changed."""
+    before = ChunkState.HELD if is_release else ChunkState.LIVE
     with transaction.atomic():
         hold_groups([row.group_id])
         changed = Chunk.objects.filter(key=row.key, state=before)
-        if not changed.update(state=after, released_by=released_by[:300]):
+        if not changed.update(state=after, released_by=actor.name[:300] if is_release else ""):
             raise Conflict(f"The chunk is not {before} any more.", hint="Load the page again.", field="chunk")
         count_chunks(row.artifact)
-        action = "release" if after == ChunkState.LIVE else "hold"
         audit.append(
             actor, Operation.GUARD, group=row.artifact.group.id, subject=f"chunk:{row.id}",
-            payload={"action": action, "file": str(row.artifact.id), "findings": row.findings},
+            payload={
+                "action": "release" if is_release else "hold", "file": str(row.artifact.id), "findings": row.findings,
+            },
         )  # fmt: skip
     row.refresh_from_db(fields=["state", "released_by"])
     return row

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from access.actor import Actor
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING
+from memories.language.cleaning import format_count
 from memories.store.pieces import claim_index, indexed_model
 from sources.models import Chunk, ChunkState
 
@@ -33,7 +34,7 @@ def is_waiting() -> bool:
 def embed_waiting(actor: Actor) -> str | None:
     """Embed chunks for some seconds; None without work. The worker repeats it while chunks are left."""
     done = embed_chunks(seconds=SECONDS_AT_ONCE)
-    return f"{done} chunk{'' if done == 1 else 's'} embedded" if done else None
+    return f"{format_count(done, 'chunk')} embedded" if done else None
 
 
 def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] = lambda done: None) -> int:

@@ -1,6 +1,6 @@
 """Writes the chunks of one file: unchanged texts keep their rows and vectors. Callers hold the transaction."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,21 +34,10 @@ class ReadFile:
     guarded: GuardedFile
 
 
-@dataclass(frozen=True)
-class WrittenFile:
-    """The outcome for one file: its new, moved, unchanged and retired chunks."""
-
-    is_new: bool
-    added: int
-    moved: int
-    kept: int
-    retired: int
-
-
 def write_file_chunks(
     group: Group, source: str, file: ReadFile, *, author: str, found: Artifact | None
-) -> WrittenFile:
-    """Store the chunks of a file, replacing only what changed; `found` is its existing row."""
+) -> Counter[str]:
+    """Store the chunks of a file, replacing only what changed, and count them; `found` is its existing row."""
     now = timezone.now()
     artifact = found or Artifact(group=group, source=source, path=file.path)
     artifact.kind, artifact.size, artifact.digest = file.kind, file.size, file.digest
@@ -77,7 +66,7 @@ def write_file_chunks(
     once = {(row.locator, row.text_hash): row for row in fresh}  # parts of a long line may be equal
     Chunk.objects.bulk_create(once.values(), batch_size=200)
     count_chunks(artifact)
-    return WrittenFile(found is None, len(fresh), len(moved), kept - len(moved), retired)
+    return Counter(added=len(fresh), moved=len(moved), unchanged=kept - len(moved), retired=retired)
 
 
 def _chunk_row(artifact: Artifact, chunk: FileChunk) -> Chunk:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.answers import Answer, ShownAs
 from access.models import ApiToken
+from memories.language.cleaning import format_count
 from memories.models import Memory, Thread
 from memories.store.places import ClearedCopies, PurgedTexts, TextPlace
 from memories.types import State
@@ -94,7 +95,7 @@ class BrowserCopies:
         """How many paired browsers of the people whose turns they were have yet to connect."""
         users = CapturedTurn.objects.filter(memory_id__in=doomed.ids).values_list("user", flat=True)
         count = ApiToken.objects.filter(user__in=set(users), revoked_at=None).exclude(origin="").count()
-        browsers = "1 paired browser" if count == 1 else f"{count} paired browsers"
+        browsers = format_count(count, "paired browser")
         return (f"{browsers} may hold a copy until the next contact, which deletes it",) if count else ()
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:

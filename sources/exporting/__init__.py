@@ -21,9 +21,9 @@ from access.models import Group
 from memories.models import IndexState
 from sources.exporting.lines import export_lines
 
-INSTANCE: Final = "instance"  # in the database, so that a restored backup is still the same store
+_INSTANCE: Final = "instance"  # in the database, so that a restored backup is still the same store
 # Django's atomic() takes SQLite's write lock at once, which a long read must not hold.
-BEGIN: Final = {"sqlite": "BEGIN DEFERRED", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"}
+_BEGIN: Final = {"sqlite": "BEGIN DEFERRED", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def export(
 
 def instance_id() -> str:
     """The store's id (a UUID), created on first use: it names the store's audit chains in other stores."""
-    state, _ = IndexState.objects.get_or_create(name=INSTANCE, defaults={"value": str(uuid.uuid4())})
+    state, _ = IndexState.objects.get_or_create(name=_INSTANCE, defaults={"value": str(uuid.uuid4())})
     return state.value
 
 
@@ -84,7 +84,7 @@ def consistent_read() -> Iterator[None]:
         yield
         return
     with connection.cursor() as cursor:
-        cursor.execute(BEGIN[connection.vendor])
+        cursor.execute(_BEGIN[connection.vendor])
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a line of an export carries beside its row: its seal, and the vectors of its text.
+"""What a line of an export carries next to its row: its seal, and the vectors of its text.
 
 A seal proves to the store that wrote the line that its text passed the guard here. With vectors an import need not embed.
 """

@@ -54,15 +54,20 @@ def choose_importer(path: Path, name: str = "") -> Importer:
         InvalidInput: no importer has this name, the named one does not recognise the file, none does, or two are equally
             sure.
     """
-    named = _find_importer(name) if name not in ("", AUTO) else None
+    named = next((importer for importer in IMPORTERS if importer.name == name), None)
+    if named is None and name not in ("", AUTO):
+        raise InvalidInput(
+            f"'{name[:40]}' is not a format.", hint=f"Formats: {', '.join(NAMES)}.", field="format"
+        )
     if not path.exists():
         raise NotFound(f"{path} cannot be read: No such file or directory.", field="file")
     kind = "folder" if path.is_dir() else "file"
     if named is not None:
         if not named.recognises(path):
+            guess = " or ".join(importer.description for importer in _surest_importers(path))
             raise InvalidInput(
                 f"The {kind} is not {named.description}.",
-                hint=f"It looks like {_guess(path)}.",
+                hint=f"It looks like {guess or 'no format that Loci imports'}.",
                 field="format",
             )
         return named
@@ -84,24 +89,3 @@ def _surest_importers(path: Path) -> list[Importer]:
     found = [(importer.recognises(path), importer) for importer in IMPORTERS]
     best = max(confidence for confidence, _ in found)
     return [importer for confidence, importer in found if confidence == best and best]
-
-
-def _guess(path: Path) -> str:
-    return (
-        " or ".join(importer.description for importer in _surest_importers(path))
-        or "no format that Loci imports"
-    )
-
-
-def _find_importer(name: str) -> Importer:
-    """The importer of a format.
-
-    Raises:
-        InvalidInput: there is none of this name.
-    """
-    for importer in IMPORTERS:
-        if importer.name == name:
-            return importer
-    raise InvalidInput(
-        f"'{name[:40]}' is not a format.", hint=f"Formats: {', '.join(NAMES)}.", field="format"
-    )

@@ -37,9 +37,8 @@ from storage.ids import new_id
 
 # At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
-CHARS_AT_ONCE = (
-    2**23
-)  # of their texts: long ones come in smaller batches, which bounds the memory that an import takes
+# Long texts come in smaller batches, which bounds the memory that an import takes.
+CHARS_AT_ONCE = 2**23
 STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 WAITS = "imported texts wait for a person"
 LEADS_OUT = "files whose names lead out of the zip"
@@ -121,7 +120,7 @@ class DraftIntake:
                 self.skipped[RELATION_WAITS] += 1
                 continue
             try:
-                is_new = import_relation(self.actor, record.relation, dry_run=self.dry_run)
+                is_new = _import_relation(self.actor, record.relation, dry_run=self.dry_run)
             except LociError as error:
                 yield LineFault(record.number, str(error))
             else:
@@ -188,7 +187,7 @@ def _name_threads(run: UUID, names: set[str]) -> None:
         Thread.objects.filter(pk=thread).update(title=title)
 
 
-def import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> bool:
+def _import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> bool:
     """Store a relation between two entities by their names; False if it is known, or was and a person ended it.
 
     Raises:

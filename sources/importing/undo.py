@@ -21,13 +21,8 @@ from storage.ids import new_id
 
 UNDO_SUBJECT: Final = "undo:"  # of the log row of an undone import, before its run's id
 REASON: Final = "the import was undone"
-WRITES: Final = (
-    Operation.STORE,
-    Operation.REINFORCE,
-    Operation.MERGE,
-    Operation.SUPERSEDE,
-    Operation.TRUST,
-)  # of 0.3.0
+# Of 0.3.0, whose changes are read from the log.
+WRITES: Final = (Operation.STORE, Operation.REINFORCE, Operation.MERGE, Operation.SUPERSEDE, Operation.TRUST)
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,9 @@ def write_daily(room: Path, group: Group) -> int:
     if last is None or last > end:
         _note_last(folder, end)
         return 0
-    stored = rows.filter(seq__gt=last, operation=Operation.STORE).exclude(memory_id=None).order_by("seq")
+    stored = rows.filter(seq__gt=last, operation=Operation.STORE).order_by("seq")
     written = 0
-    for ids in batches(stored.values_list("memory_id", flat=True)):
+    for ids in batches(id_ for id_ in stored.values_list("memory_id", flat=True) if id_ is not None):
         found = (
             Memory.objects.filter(id__in=ids)
             .exclude(source__startswith=SOURCE)

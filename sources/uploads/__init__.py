@@ -23,6 +23,7 @@ from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermit
 from access.groups import find_group
 from access.groups.guarding import mask_words
 from access.tokens import actor_for_user
+from memories.language.cleaning import format_count
 from sources.importing import choose_importer
 from sources.importing.importer import Importer, LineRules
 from sources.importing.lines import count_lines
@@ -187,7 +188,7 @@ def process_waiting(actor: Actor) -> str | None:
     done = 0
     while (upload := _waiting_uploads().first()) is not None and process_upload(upload):
         done += 1
-    return f"{done} file{'' if done == 1 else 's'}" if done else None
+    return format_count(done, "file") if done else None
 
 
 def process_upload(upload: Upload) -> bool:

@@ -17,9 +17,8 @@ SKIPPED: Final = frozenset({"node_modules", "__pycache__", "__MACOSX"})  # besid
 QUIET_S: Final = 0.5  # a file that changed less than this ago may still be written
 MAX_FILES: Final = 100_000
 ROOM: Final = ".room.json"  # a folder with it is a room on disk
-OF_ROOMS: Final = frozenset(
-    {"context.md", "CLAUDE.md", "daily"}
-)  # made from memories, or instructions: none are memories
+# Made from memories, or instructions: none are memories.
+OF_ROOMS: Final = frozenset({"context.md", "CLAUDE.md", "daily"})
 
 
 class FolderGone(Exception):

@@ -2,7 +2,7 @@
 
 import fcntl
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,14 +15,7 @@ from memories.types import State
 from sources.importing.formats.notes.instructions import is_instruction
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
 from sources.watching.disk import MARKER, FolderGone, SeenFile, list_files, read_file, read_marker, sha_of
-from sources.watching.file_to_memory import (
-    NewSection,
-    ScanOutcome,
-    current_memories,
-    propose_instruction_files,
-    store_new,
-    take_pair,
-)
+from sources.watching.file_to_memory import NewSection, ScanWrites, current_memories
 from sources.watching.folders import ALLOW, ENCRYPTED, folder_actor, may_be_plain, note_scanned
 from sources.watching.missing import asks_about, doubt_gone, note_gone, waiting_gone
 from sources.watching.note_text import Matches, NoteText, SectionText, match_sections, read_note
@@ -165,7 +158,6 @@ class ScanPlan:
 
 
 def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderReport:
-    outcome = ScanOutcome()
     texts = _parse(look)
     rows = rows_of(folder, [row for row, _ in look.read] + look.missing)
     plan = _make_plan(texts, rows, look.missing, _lost_rows(folder))
@@ -175,18 +167,18 @@ def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderRepor
     if question := asks_about(folder, len(fresh) + len(waiting)):
         return stop(folder, WatchState.ASKING, question)
     _register_files(look)
-    actor = folder_actor(folder, new_id())
+    writes = ScanWrites(folder_actor(folder, new_id()), folder)
     note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
     heads = current_memories([row for _, row in plan.pairs])
     for section, row in plan.pairs:
-        if (again := take_pair(actor, outcome, section, row, heads.get(row.key))) is not None:
+        if (again := writes.take_pair(section, row, heads.get(row.key))) is not None:
             plan.new.append(again)
-    store_new(actor, folder, outcome, plan.new)
-    propose_instruction_files(actor, folder, outcome, texts)
-    outcome.counts["unconfirmed"] += doubt_gone(actor, folder, now)
-    _save_files(look, outcome)
+    writes.store_new(plan.new)
+    writes.propose_instruction_files(texts)
+    writes.counts["unconfirmed"] += doubt_gone(writes.actor, folder, now)
+    save_files(look, writes.problems)
     note_scanned(folder, WatchState.ACTIVE, "" if folder.marker else folder.note)
-    return FolderReport(dict(+outcome.counts), again=look.again)
+    return FolderReport(dict(+writes.counts), again=look.again)
 
 
 def _parse(look: Look) -> list[tuple[WatchedFile, NoteText]]:
@@ -266,10 +258,10 @@ def _register_files(look: Look) -> None:
             row.sha, row.signature = sha, signature
 
 
-def _save_files(look: Look, outcome: ScanOutcome) -> None:
+def save_files(look: Look, problems: Mapping[int, list[str]]) -> None:
     """Save the rows of the files read with their problems, after everything is applied."""
     for row, _ in look.read:
-        row.problem = "; ".join(filter(None, [row.problem, *outcome.problems.get(row.key, [])]))[:2000]
+        row.problem = "; ".join(filter(None, [row.problem, *problems.get(row.key, [])]))[:2000]
     for row in [*(row for row, _ in look.read), *look.unreadable]:
         row.gone_since = None
         row.save()

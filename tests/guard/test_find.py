@@ -177,15 +177,14 @@ def test_what_was_stored_before_is_escaped() -> None:
 def test_time_grows_with_the_length(unit: str) -> None:
     def seconds(length: int) -> float:
         text = (unit * (length // len(unit) + 1))[:length]
-        taken = []
-        for _ in range(3):
-            start = time.process_time()
-            guard.find(text, Door.OUTSIDE)
-            taken.append(time.process_time() - start)
-        return min(taken)
+        start = time.process_time()
+        guard.find(text, Door.OUTSIDE)
+        return time.process_time() - start
 
     guard.find(unit * 100, Door.OUTSIDE)  # compiles the patterns
-    assert seconds(100_000) < 8 * seconds(25_000) + 0.05
+    short = min(seconds(25_000) for _ in range(3))
+    # Four times the text; what other processes do to the caches is no fault, so a slow one is tried again.
+    assert any(seconds(100_000) < 8 * short + 0.05 for _ in range(3))
 
 
 def test_half_a_surrogate_pair_does_no_harm() -> None:

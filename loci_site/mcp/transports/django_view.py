@@ -182,7 +182,8 @@ async def run_exchange(
 
 
 async def _silence() -> Message:
-    return await asyncio.get_running_loop().create_future()
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never
 
 
 def receiver(body: bytes, then: Receive = _silence) -> Receive:

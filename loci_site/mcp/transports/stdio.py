@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 from django.db import DatabaseError
@@ -74,9 +75,4 @@ def serve_stdio(caller: StdioCaller) -> None:
 
 def actor_finder(caller: StdioCaller) -> FindActor:
     """A function that looks the token up again for each call: a session lasts for hours, and the token may be revoked."""
-    find = in_db_thread(stdio_actor)
-
-    async def find_actor() -> Actor:
-        return await find(caller)
-
-    return find_actor
+    return partial(in_db_thread(stdio_actor), caller)

@@ -3,7 +3,6 @@
 The store itself is only read. The rows are one transaction of the target, so a move that was ended is simply begun again.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +10,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, connections, transaction
 
-from access import audit
 from access.actor import Actor
 from access.answers import Answer
 from access.errors import Conflict, Unavailable
-from access.models import AuditHead
 from maintenance.backups import make_backup, require_admin
 from maintenance.backups.copies import copies
 from maintenance.backups.moving.processes import (
@@ -25,6 +22,7 @@ from maintenance.backups.moving.processes import (
     target_faults,
 )
 from maintenance.backups.moving.tables import TARGET, copy_tables, count_rows, differing_tables, target_of
+from maintenance.backups.open_copy import log_ends
 from memories.models import Memory
 from memories.types import Scope, State
 from storage.progress import Progress, ignore_progress
@@ -87,11 +85,11 @@ def move_store(actor: Actor, target: Target, *, report: Progress = ignore_progre
     report("making tables", 0, 1)
     migrate_target(target.environment)
     with target_of(target.settings), transaction.atomic(using=TARGET):
-        began = store_mark()
+        began = log_ends()
         copy_tables(report)
         if differing := differing_tables(report):
             raise Unavailable(f"The copy differs in {', '.join(differing)}.", hint="The store is unchanged.")
-        if store_mark() != began:
+        if log_ends() != began:
             raise Conflict("The store was written to during the move.", hint="Stop Loci, then move again.")
     report("checking the copy", 0, 1)
     unchanged = "The store is unchanged. Empty the target before you move again."
@@ -142,9 +140,3 @@ def check_nobody_writes() -> None:
         raise Conflict(
             f"Nothing was moved: {error}.", hint="Stop Loci and 'loci mcp --stdio', then move."
         ) from error
-
-
-def store_mark() -> str:
-    """A digest of where the log's chains end: another one if anything was written."""
-    ends = AuditHead.objects.filter(origin=audit.OWN).order_by("chain").values_list("chain", "seq", "hash")
-    return hashlib.sha256(repr(sorted(ends)).encode()).hexdigest()

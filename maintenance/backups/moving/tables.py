@@ -49,11 +49,13 @@ def models() -> list[type[Model]]:
         if model in copied and model not in begun:
             begun.add(model)
             for field in model._meta.concrete_fields:
-                if field.remote_field is not None:
-                    take(field.remote_field.model)
+                related: Any = field.remote_field
+                if related is not None:
+                    take(related.model)
             done.append(model)
 
-    for model in (IndexState, *copied):
+    first: tuple[type[Model], ...] = (IndexState, *copied)
+    for model in first:
         take(model)
     return done
 

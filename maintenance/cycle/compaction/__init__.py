@@ -151,11 +151,7 @@ def find_new_topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic,
     keys = [key for key in window if key in vectors]
     if len(keys) < AT_LEAST:
         return ()
-    found = find_topics(
-        np.stack([vectors[key] for key in keys]),
-        cosine=COSINE,
-        at_least=AT_LEAST,
-    )
+    found = find_topics(np.stack([vectors[key] for key in keys]), cosine=COSINE, at_least=AT_LEAST)
     new = select_new_keys(turn, window)
     topics = (tuple(keys[row] for row in rows) for rows in found)
     return tuple(part for topic in topics if new & set(topic) for part in split_topic(topic))

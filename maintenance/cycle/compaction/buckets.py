@@ -125,7 +125,7 @@ def find_page(turn: Turn, *, after: Bucket | None) -> WindowPage:
     for bucket in sorted(buckets):
         if keys >= PAGE_KEYS:
             break
-        found = list(cut_windows(buckets[bucket], at_least=AT_LEAST))
+        found = list(cut_windows(buckets[bucket]))
         windows += found
         keys, last = keys + sum(map(len, found)), bucket
     return WindowPage(tuple(windows), last)
@@ -170,9 +170,9 @@ def is_new(mark: CompactionMark | None, key: int, at: datetime, updated: datetim
     return mark is None or key > mark.key or at >= mark.horizon or updated > mark.seen
 
 
-def cut_windows(events: list[EventRow], *, at_least: int) -> Iterator[tuple[int, ...]]:
+def cut_windows(events: list[EventRow]) -> Iterator[tuple[int, ...]]:
     """Cut a bucket, in order of time, into windows small enough to compare all pairs; skip those with nothing new."""
     for start in range(0, len(events), WINDOW):
         window = events[start : start + WINDOW]
-        if len(window) >= at_least and any(event.is_new for event in window):
+        if len(window) >= AT_LEAST and any(event.is_new for event in window):
             yield tuple(event.key for event in window)

@@ -9,6 +9,7 @@ from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run
 from maintenance.runs.listing import RunOut, list_runs
 from maintenance.runs.preview import read_changes
+from maintenance.runs.wording import format_counts
 from memories.management.output import FaceCommand, in_lines, table_text
 from memories.queries.pages import MAX_LIMIT
 
@@ -54,7 +55,7 @@ def undo(options: dict[str, Any]) -> CommandAnswer:
 
 def run_row(run: Run) -> list[str]:
     """A run's line in the table."""
-    did = ", ".join(f"{name} {count}" for name, count in run.counts.items()) or "nothing"
+    did = format_counts(run.counts) or "nothing"
     group = run.group.slug if run.group else "all"
     return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
 

@@ -92,14 +92,17 @@ def install_model(
     with locked_folder(root):
         for left_behind in root.glob(f"{_SCRATCH_PREFIX}*"):  # from killed installations
             shutil.rmtree(left_behind)
-        if not force and (manifest := _read_sound_manifest(folder, precision)):
-            return _install_report(folder, manifest, began, was_installed=True)
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=root) as scratch:
-            work = ModelFolder(Path(scratch))
-            manifest = _fetch_and_build(work, sources, precision, progress)
-            _move_in(work, folder)
-        shutil.rmtree(root / PARTIAL_FOLDER, ignore_errors=True)
-        return _install_report(folder, manifest, began, was_installed=False)
+        found = None if force else _read_sound_manifest(folder, precision)
+        manifest = found or _install_anew(folder, sources, precision, progress)
+        return InstallReport(
+            path=folder.path,
+            model_id=manifest.model_id,
+            source=manifest.source,
+            precision=manifest.precision,
+            size_bytes=folder.size_bytes(),
+            seconds=round(time.monotonic() - began, 3),
+            was_installed=found is not None,
+        )
 
 
 def verify_model(folder: ModelFolder) -> VerifyReport:
@@ -135,6 +138,23 @@ def _read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelMani
     except (OSError, ValueError):
         return None
     return manifest if manifest.precision == precision else None
+
+
+def _install_anew(
+    folder: ModelFolder, sources: Sequence[ModelSource], precision: Precision, progress: Progress
+) -> ModelManifest:
+    """Replace the files of `folder` with those of the first source that has them."""
+    root = folder.path.parent
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=root) as scratch:
+        work = ModelFolder(Path(scratch))
+        manifest = _fetch_and_build(work, sources, precision, progress)
+        folder.path.mkdir(exist_ok=True)
+        # Without its manifest the old model does not count; until the last move no model is installed.
+        folder.manifest.unlink(missing_ok=True)
+        for name in (*INSTALLED_FILES, MANIFEST_FILE):
+            (work.path / name).replace(folder.path / name)
+    shutil.rmtree(root / PARTIAL_FOLDER, ignore_errors=True)
+    return manifest
 
 
 def _fetch_and_build(
@@ -192,29 +212,6 @@ def _check_cosine(folder: ModelFolder) -> float:
             f"its vectors differ from the reference (cosine {cosine:.6f}, at least {MIN_COSINE})."
         )
     return cosine
-
-
-def _move_in(work: ModelFolder, folder: ModelFolder) -> None:
-    """Replace the files of `folder` with those of `work`."""
-    folder.path.mkdir(exist_ok=True)
-    # Without its manifest the old model does not count; until the last move no model is installed.
-    folder.manifest.unlink(missing_ok=True)
-    for name in (*INSTALLED_FILES, MANIFEST_FILE):
-        (work.path / name).replace(folder.path / name)
-
-
-def _install_report(
-    folder: ModelFolder, manifest: ModelManifest, began: float, *, was_installed: bool
-) -> InstallReport:
-    return InstallReport(
-        path=folder.path,
-        model_id=manifest.model_id,
-        source=manifest.source,
-        precision=manifest.precision,
-        size_bytes=folder.size_bytes(),
-        seconds=round(time.monotonic() - began, 3),
-        was_installed=was_installed,
-    )
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from access.answers import Answer, ShownAs
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import NotPermitted
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import Group
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.purge.targets import (

@@ -15,8 +15,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.audit import Operation
 from access.errors import NotFound
-from access.groups import find_group
-from access.groups.locks import hold_groups
+from access.groups import find_group, hold_groups
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
 from memories.language.dress.markup import Quotes

@@ -18,8 +18,7 @@ from access.audit import AuditEvent
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted, refuse_unstorable
-from access.groups import check_access, find_group, log_group
-from access.groups.locks import hold_groups
+from access.groups import check_access, find_group, hold_groups, log_group
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group
 from memories.draft import check_choice, check_tags, clean_reason

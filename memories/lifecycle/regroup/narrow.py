@@ -122,6 +122,5 @@ def narrowed_ids(group: Group) -> list[str]:
     rows = AuditEntry.objects.filter(operation=Operation.NARROW, group=group.id, memory_id__isnull=False)
     last: dict[str, str] = {}
     for entry in rows.order_by("key").select_related("payload_row").iterator():
-        payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
-        last[str(entry.memory_id)] = payload.get("changes", {}).get("scope", ["", ""])[1]
+        last[str(entry.memory_id)] = entry.payload.get("changes", {}).get("scope", ["", ""])[1]
     return [id_ for id_, scope in last.items() if scope == Scope.GROUP]

@@ -20,7 +20,7 @@ from access.actor import CURATE, WRITE, Actor
 from access.answers import Answer
 from access.audit import AuditEvent, Operation
 from access.errors import Conflict, LociError, SensitiveText
-from access.groups.locks import hold_groups
+from access.groups import hold_groups
 from access.models import AuditEntry, Group, RowChange
 from memories.draft import guard_draft, held_for_person, stored_door
 from memories.lifecycle.edit import as_draft

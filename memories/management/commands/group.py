@@ -31,7 +31,30 @@ from memories.lifecycle.regroup.left_behind import LeftBehind, purge_left_behind
 from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
 from memories.lifecycle.regroup.narrow import ScopeChange, narrow_group
 
+EXAMPLES: Final = """\
+examples:
+  loci group create ledger --title "The ledger service" --member ann=admin
+  loci group list --archived                               with archived groups
+  loci group show ledger
+  loci group update ledger --title "Ledger and invoices"   agents keep using the name
+  loci group update ledger --instructions @rules.md        what every agent gets at the start; - reads standard input
+  loci group update ledger --policy below --policy-confidence 0.6
+  loci group members ledger                                list the members
+  loci group members ledger --set ann=curator --remove bob --dry-run
+  loci group update ledger --private yes --dry-run
+  loci group narrow ledger --dry-run                       its global memories become its own; --undo takes it back
+  loci group move-memories ledger --to garden --tag roses --dry-run
+  loci group purge-left-behind ledger --dry-run            what moved memories left in its log, recalls, checkpoints
+  loci group update ledger --archived yes                  hidden and closed to new memories; nothing is deleted
+
+Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."""
+INSTANCE = "instance"  # the word for no rule of the group's own
+CHANGEABLE = (
+    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
+    "max_memories", "max_bytes",
+)  # fmt: skip
 MAX_STAYING_SHOWN: Final = 20
+SLUG: Final = option("slug", help="the group's name")
 
 
 def move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
@@ -109,50 +132,6 @@ def purge_text(done: LeftBehind) -> str:
         "The memories stay in their new groups; backups keep the old state until they are rotated out."
     )
     return "\n".join([*lines, *filter(None, [others])])
-
-
-SLUG: Final = option("slug", help="the group's name")
-# Of `loci group`.
-MOVING_VERBS: Final = {
-    "move-memories": CommandVerb(
-        move_part_of_group, "move memories to another group, or undo that",
-        (SLUG, option("--to", default="", metavar="GROUP", help="the group that gets them"),
-         many("--type", "TYPE", "only memories of this type"), many("--tag", "TAG", "only memories with this tag"),
-         many("--source", "SOURCE", "only memories from this source"), REASON,
-         option("--undo", default="", metavar="RUN", help="take a move from this group back"), DRY_RUN),
-    ),
-    "purge-left-behind": CommandVerb(
-        purge_moved, "destroy what moved memories left in the group",
-        (SLUG, option("--memory", default="", metavar="ID", help="only what this memory left; else all that moved"),
-         REASON, DRY_RUN, YES),
-    ),
-}  # fmt: skip
-
-
-EXAMPLES: Final = """\
-examples:
-  loci group create ledger --title "The ledger service" --member ann=admin
-  loci group list --archived                               with archived groups
-  loci group show ledger
-  loci group update ledger --title "Ledger and invoices"   agents keep using the name
-  loci group update ledger --instructions @rules.md        what every agent gets at the start; - reads standard input
-  loci group update ledger --policy below --policy-confidence 0.6
-  loci group members ledger                                list the members
-  loci group members ledger --set ann=curator --remove bob --dry-run
-  loci group update ledger --private yes --dry-run
-  loci group narrow ledger --dry-run                       its global memories become its own; --undo takes it back
-  loci group move-memories ledger --to garden --tag roses --dry-run
-  loci group purge-left-behind ledger --dry-run            what moved memories left in its log, recalls, checkpoints
-  loci group update ledger --archived yes                  hidden and closed to new memories; nothing is deleted
-"""
-NO_DELETE: Final = (
-    "Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."
-)
-INSTANCE = "instance"  # the word for no rule of the group's own
-CHANGEABLE = (
-    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
-    "max_memories", "max_bytes",
-)  # fmt: skip
 
 
 def create(options: dict[str, Any]) -> CommandAnswer:
@@ -334,7 +313,7 @@ class Command(LociCommand):
     """Verbs of access.groups."""
 
     help = "Create, list, show and change groups and their members."
-    examples = f"{EXAMPLES}\n{NO_DELETE}"
+    examples = EXAMPLES
     verbs = {
         "create": CommandVerb(
             create, "create a group",
@@ -362,7 +341,18 @@ class Command(LociCommand):
             narrow, "make the group's global memories its own, or undo that",
             (SLUG, flag("--undo", "make global again what was narrowed"), DRY_RUN),
         ),
-        **MOVING_VERBS,
+        "move-memories": CommandVerb(
+            move_part_of_group, "move memories to another group, or undo that",
+            (SLUG, option("--to", default="", metavar="GROUP", help="the group that gets them"),
+             many("--type", "TYPE", "only memories of this type"), many("--tag", "TAG", "only memories with this tag"),
+             many("--source", "SOURCE", "only memories from this source"), REASON,
+             option("--undo", default="", metavar="RUN", help="take a move from this group back"), DRY_RUN),
+        ),
+        "purge-left-behind": CommandVerb(
+            purge_moved, "destroy what moved memories left in the group",
+            (SLUG, option("--memory", default="", metavar="ID", help="only what this memory left; else all that moved"),
+             REASON, DRY_RUN, YES),
+        ),
         "members": CommandVerb(
             change_members, "list the members, set roles, remove members",
             (SLUG, many("--set", "USER=ROLE", f"add a member or change the role: {', '.join(Role.values)}"),

@@ -59,8 +59,11 @@ def change(options: dict[str, Any]) -> CommandAnswer:
 
 def change_fields(options: dict[str, Any]) -> CommandAnswer:
     """Write a new version, or change fields."""
-    dry_run = options["dry_run"]
-    edited = edit(operator(), options["id"], read_edit(options), reason=options["reason"], dry_run=dry_run)
+    dry_run, named = options["dry_run"], read_fields(options, FIELDS)
+    if options["content"]:
+        named["content"] = read_text(options["content"])
+    wanted = EditDraft(**named, allow=tuple(options["allow"]))
+    edited = edit(operator(), options["id"], wanted, reason=options["reason"], dry_run=dry_run)
     why = f" ({printable(edited.why)})" if edited.why else ""
     rows = [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
     text = in_lines(
@@ -125,14 +128,6 @@ def run_verb(options: dict[str, Any]) -> ChangeResult:
 def shown_text(id_: str) -> str:
     """The first words of a memory: a short id may name another one than was meant."""
     return first_words(find_memory(operator(), id_).content, SHOWN_WORDS)
-
-
-def read_edit(options: dict[str, Any]) -> EditDraft:
-    """The edit of the fields that the options name."""
-    named = read_fields(options, FIELDS)
-    if options["content"]:
-        named["content"] = read_text(options["content"])
-    return EditDraft(**named, allow=tuple(options["allow"]))
 
 
 def result_lines(done: ChangeResult) -> list[str]:

@@ -193,7 +193,7 @@ class FilterCache:
         """What `mark` allows, from the cache if that still holds."""
         if v.after is not None or v.before is not None or v.is_history:  # times differ with each caller
             return mark(v)
-        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
+        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types)
         now, version, known = milliseconds(v.now), self._version, self._kept
         if key in known:
             marked_at, since, kept = known[key]
@@ -410,7 +410,7 @@ def _find_allowed(columns: Columns, count: int, v: Visibility) -> Keys:
 
 def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
-    allowed = _kinds_of(v.states, v.trusts, v.types, v.retracted_types, bool(v.shown_then), v.is_history)
+    allowed = _kinds_of(v.states, v.trusts, v.types, bool(v.shown_then), v.is_history)
     marks = allowed[columns.kind[rows]]
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
@@ -428,7 +428,6 @@ def _kinds_of(
     states: frozenset[str],
     trusts: frozenset[str],
     types: frozenset[str],
-    retracted: frozenset[str],
     is_shown_then: bool,
     is_history: bool,
 ) -> NDArray[np.bool_]:
@@ -440,7 +439,6 @@ def _kinds_of(
         trusts,
         now,
         types=types,
-        retracted_types=retracted,
         as_of=now if is_history else None,
         shown_then=shown,
     )

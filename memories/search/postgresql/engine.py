@@ -119,7 +119,6 @@ class PostgresqlEngine(SearchIndex):
     """SearchIndex on PostgreSQL."""
 
     postings, names, vectors = _GinPostings(), _NAMES, "piece_search"
-    tend = staticmethod(tend_large_rooms)
 
     def find(
         self,
@@ -184,6 +183,9 @@ class PostgresqlEngine(SearchIndex):
     def find_word_errors(self) -> list[str]:
         [(words,)] = fetch(_WORD_ERRORS, [])
         return [f"{words} memories have other words in the keyword index"] if words else []
+
+    def tend(self) -> None:
+        tend_large_rooms()
 
     def rebuild(self) -> None:
         with transaction.atomic(), connection.cursor() as cursor:

@@ -9,9 +9,8 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.queries.visibility import placeholders
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import Hit, RowReader, Vector, needs_rows, render, standing_condition
+from memories.search.rows import Hit, RowReader, Vector, index_filter, needs_rows, render, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 
@@ -159,15 +158,10 @@ def narrowing(v: Visibility) -> tuple[str, list[Any]]:
     standing = standing_condition(v)
     if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
         standing = ">= 1"  # and more; which trusts count is seen on the rows
-    if not standing or needs_rows(v) or v.retracted_types:
+    if not standing or needs_rows(v):
         where, seen = render(v)
         return _ROWS.format(where=where), [*seen]
-    sql, params = f"AND standing {standing}", list[Any]()
-    if v.states == {State.LIVE}:
-        sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
-    if v.types:
-        sql, params = f"{sql} AND type IN ({placeholders(v.types)})", [*params, *sorted(v.types)]
-    return sql, params
+    return index_filter(v, standing)
 
 
 def vector_text(vector: Vector) -> str:

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -42,13 +42,13 @@ from memories.search.rows import (
     RowReader,
     Vector,
     groups_sql,
+    index_filter,
     needs_rows,
     render,
     resolve_vector,
     standing_condition,
 )
 from memories.search.schema import statements
-from memories.types import State
 from storage.compiled_queries import fetch
 
 # From this share of all texts on, matching a group's word costs more than it saves.
@@ -173,7 +173,7 @@ def find_nearest(query: _HybridQuery, vector: Vector) -> list[Hit]:
 def _take_visible(query: _HybridQuery, vector: Vector, found: Nearest, wanted: int) -> list[Hit]:
     """The visible memories of the `wanted` nearest pieces, best first; searches further if there are too few."""
     while True:
-        cosines = best_cosines(found)
+        cosines = best_per_memory(found.memories, found.cosines)
         seen = query.visible(cosines)
         hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
         if len(hits) >= query.limit or found.is_all:
@@ -193,7 +193,9 @@ def _find_hybrid(
     if choosing is None or choosing.done():
         vector = resolve_vector(vector)
         found = _nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
-        query.visible([*matches.first(query.limit), *best_cosines(found)])  # one read for both searches
+        query.visible(
+            [*matches.first(query.limit), *best_per_memory(found.memories, found.cosines)]
+        )  # one read for both searches
         words = best_words(matches, query.visible, limit=query.limit)
     else:
         words = best_words(matches, query.visible, limit=query.limit)
@@ -227,9 +229,15 @@ def _score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | N
     cosines = table.best_cosines(keys, vector) if table is not None else None
     if cosines is not None:
         return cosines
-    rows = fetch(_SCORED, [json.dumps([*keys])])
+    # As the vectors in memory have them: whether they fit depends on other groups.
+    return _compare(_SCORED, keys, vector, is_halved=table is not None)
+
+
+def _compare(sql: str, keys: Collection[int], vector: Vector, *, is_halved: bool = False) -> dict[int, float]:
+    """Cosine of the best one of each memory's pieces that the statement reads, by the memory's key."""
+    rows = fetch(sql, [json.dumps([*keys])])
     vectors = decode_vectors([embedding for _, embedding in rows])
-    if table is not None:  # as the vectors in memory have them: whether they fit depends on other groups
+    if is_halved:
         vectors = vectors.astype(np.float16).astype(np.float32)
     return best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
 
@@ -253,17 +261,8 @@ def chooser_pool() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=chooser_pool.cache_clear)  # a fork copies no threads
 
 
-def best_cosines(found: Nearest) -> dict[int, float]:
-    """Cosine of each memory's first, and so best, piece."""
-    best: dict[int, float] = {}
-    for key, cosine in zip(found.memories.tolist(), found.cosines.tolist(), strict=True):
-        best.setdefault(key, cosine)
-    return best
-
-
 _MAX_K = 4096  # vec0's limit for k
 FEW = 32  # more than twice as many as asked for: vec0 compares rounded vectors
-Params = list[Any]
 
 _NEAREST = """
 SELECT piece FROM memories_vec WHERE embedding MATCH vec_quantize_int8(%s, 'unit') AND k = %s {narrow}
@@ -363,15 +362,16 @@ class SqliteEngine(SearchIndex):
         """Search the vectors in memory, or vec0 without them."""
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
-        parts = [_vec0_filter(part) for part in _split_visibility(visibility)]
+        narrow, values = _vec0_filter(visibility)
         visible = RowReader(visibility)
-        sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(2 * limit + FEW, _MAX_K)
         while True:
             # vec0 returns k rows per group and accepts no LIMIT besides k.
-            params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = fetch(sql, params)
-            hits = _best_pieces([piece for (piece,) in rows], vector)
+            rows = fetch(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *values])
+            best = _compare(_COMPARED, [piece for (piece,) in rows], vector)
+            hits = [
+                Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+            ]
             if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
                 begun = visible(hit.key for hit in hits)
                 hits = [hit for hit in hits if hit.key in begun]
@@ -409,51 +409,22 @@ class SqliteEngine(SearchIndex):
 
 def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
     """A query over the table, with a reader of its visible rows."""
-    return _HybridQuery(
-        table,
-        visibility,
-        limit,
-        table.allowed(visibility),
-        RowReader(visibility),
-    )
+    return _HybridQuery(table, visibility, limit, table.allowed(visibility), RowReader(visibility))
 
 
-def _split_visibility(v: Visibility) -> list[Visibility]:
-    """Disjoint Visibilities that together equal this one: vec0 has no "or"."""
-    others = v.retracted_types - v.types
-    if not v.types or not others or State.RETRACTED not in v.states:
-        return [v]
-    plain = replace(v, retracted_types=frozenset())
-    return [plain, replace(plain, states=frozenset({State.RETRACTED}), types=others)]
-
-
-def _vec0_filter(v: Visibility) -> tuple[str, Params]:
+def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
     """A Visibility as constraints on memories_vec; conditions that its columns cannot express go to the rows."""
     parts: list[str] = []
-    params: Params = []
+    params = list[Any]()
     if v.groups is not None:
         groups = sorted({*v.groups, 0})
         parts.append(f"AND room IN ({placeholders(groups)})")
         params += groups
     standing = standing_condition(v)
+    values: Sequence[Any]
     if standing and not needs_rows(v):
-        parts.append(f"AND standing {standing}")
-        if v.states == {State.LIVE}:
-            parts.append("AND until > %s")
-            params.append(int(v.now.timestamp() * 1000))
-        if v.types:
-            parts.append(f"AND type IN ({placeholders(v.types)})")
-            params += sorted(v.types)
+        where, values = index_filter(v, standing)
     else:
-        where, values = render(v)
-        parts.append(_PIECES.format(where=where))
-        params += values
-    return " ".join(parts), params
-
-
-def _best_pieces(pieces: Collection[int], vector: Vector) -> list[Hit]:
-    """One hit per memory of these pieces with the cosine of its best one, best first."""
-    rows = fetch(_COMPARED, [json.dumps([*pieces])])
-    vectors = decode_vectors([embedding for _, embedding in rows])
-    best = best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
-    return [Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]
+        seen, values = render(v)
+        where = _PIECES.format(where=seen)
+    return " ".join([*parts, where]), [*params, *values]

@@ -179,15 +179,15 @@ def find_conversation(
     return thread
 
 
-def read_conversation(
-    actor: Actor, id_: str | UUID, *, after: int = -1, limit: int = TURNS_SHOWN
-) -> ReadConversation:
+def read_conversation(actor: Actor, id_: str | UUID, *, after: int = -1) -> ReadConversation:
     """A conversation with its live turns after the position `after`. Raises as find_conversation() does."""
     thread = find_conversation(actor, id_)
     visibility = listed_by(actor, thread.group, states=LIVE)
     rows = Memory.objects.filter(as_q(visibility), thread=thread, position__gt=after)
-    found = list(rows.select_related("group", "thread").order_by("position", "key")[: limit + 1])
+    found = list(rows.select_related("group", "thread").order_by("position", "key")[: TURNS_SHOWN + 1])
     hidden = find_left_out(found, visibility)
-    shown = tuple(row for row in found[:limit] if row.key not in hidden)
+    shown = tuple(row for row in found[:TURNS_SHOWN] if row.key not in hidden)
     [conversation] = with_counts(actor, (thread,))
-    return ReadConversation(conversation, shown, found[limit - 1].position if len(found) > limit else None)
+    return ReadConversation(
+        conversation, shown, found[TURNS_SHOWN - 1].position if len(found) > TURNS_SHOWN else None
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -15,8 +16,8 @@ from access.additions import additions
 from access.answers import ABSENT, Answer
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
+from access.groups import hold_groups
 from access.groups.guarding import admit
-from access.groups.locks import hold_groups
 from access.models import AuditEntry
 from memories.draft import check_tags, clean_reason
 from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
@@ -82,7 +83,7 @@ def delete(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
     return Deleted(thread, len(rows))
 
 
-def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
+def bring_back(actor: Actor, id_: str | UUID) -> Deleted:
     """Restore a deleted conversation and the turns forgotten with it. One transaction.
 
     Raises:
@@ -102,7 +103,7 @@ def bring_back(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
         count = 0
         for row in Memory.objects.filter(id__in=ids, state=State.FORGOTTEN):
             with suppress(Conflict):  # withdrawn since
-                restore(actor, row.id, reason=reason)
+                restore(actor, row.id)
                 count += 1
         Thread.objects.filter(pk=thread.pk).update(deleted_at=None)
         log_thread(actor, thread, thread.group, action="restore", memories=count)
@@ -147,13 +148,10 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         also = preview_purge(actor, turns) if turns else ()
         return PurgedConversation(thread.id, len(turns), (*lines, *also), dry_run=True)
 
-    def follow() -> None:
-        blank(actor, thread)
-
     if not turns:
-        follow()
+        blank(actor, thread)
         return PurgedConversation(thread.id, 0, lines)
-    purged = purge_rows(actor, turns, reason=reason, follow=follow)
+    purged = purge_rows(actor, turns, reason=reason, follow=partial(blank, actor, thread))
     lines = (*lines, *purged.followed.consequences)
     return PurgedConversation(thread.id, len(turns), lines, purged.certificate)
 

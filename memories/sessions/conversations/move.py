@@ -11,8 +11,7 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
-from access.groups import find_group
-from access.groups.locks import hold_groups
+from access.groups import find_group, hold_groups
 from access.models import Group
 from memories.lifecycle.propose import ProposalKind, propose
 from memories.lifecycle.regroup.move import record_sources

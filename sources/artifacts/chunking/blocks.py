@@ -22,6 +22,7 @@ _DEFINES: Final = re.compile(
 _CLOSES: Final = re.compile(
     r"^\s*(?:[\])}>;,]|end\b|else\b|elif\b|except\b|finally\b|catch\b|\*/|fi\b|done\b)"
 )
+COMMENTS: Final = ("//", "#", "/*", "*", "--", "@")  # with the decorators of most languages
 _SECTION: Final = re.compile(r"^\s*\[+([^\]]+)\]+\s*$")  # of TOML and INI
 
 
@@ -101,7 +102,7 @@ def _python_blocks(lines: Sequence[str]) -> list[Block]:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
                 name = f"{above}{'class' if isinstance(node, ast.ClassDef) else 'def'} {node.name}"
-                starts.setdefault(_with_comments(lines, first), name)
+                starts.setdefault(_with_comments(lines, first, "#"), name)
                 if isinstance(node, ast.ClassDef):
                     visit(node.body, f"{name}{SEPARATOR}")
             elif node.end_lineno is not None and not above:
@@ -111,8 +112,9 @@ def _python_blocks(lines: Sequence[str]) -> list[Block]:
     return _split_at(lines, starts)
 
 
-def _with_comments(lines: Sequence[str], first: int) -> int:
-    while first and lines[first - 1].lstrip().startswith("#"):
+def _with_comments(lines: Sequence[str], first: int, marks: str | tuple[str, ...]) -> int:
+    """The first of the lines of comments above a line."""
+    while first and lines[first - 1].lstrip().startswith(marks):
         first -= 1
     return first
 
@@ -127,18 +129,12 @@ def _code_blocks(lines: Sequence[str]) -> Iterator[Block]:
         indent = len(line) - len(line.lstrip())
         is_apart = at == 0 or not lines[at - 1].strip()
         if defined and (indent == 0 or (is_apart and indent <= 8)):
-            starts[_with_line_comments(lines, at)] = " ".join(line.split())[:120]
+            starts[_with_comments(lines, at, COMMENTS)] = " ".join(line.split())[:120]
         elif section:
             starts[at] = section[1].strip()[:120]
         elif is_apart and indent == 0:
             starts.setdefault(at, "")
     yield from _split_at(lines, starts)
-
-
-def _with_line_comments(lines: Sequence[str], first: int) -> int:
-    while first and lines[first - 1].lstrip().startswith(("//", "#", "/*", "*", "--", "@", "///")):
-        first -= 1
-    return first
 
 
 def _split_at(lines: Sequence[str], starts: Mapping[int, str]) -> list[Block]:

@@ -59,7 +59,6 @@ class FoundFile:
     path: str
     place: Path
     kind: FileKind
-    size: int
 
 
 def walk_files(root: Path, below: Path, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
@@ -106,7 +105,7 @@ def _walk_folder(
 
 
 def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
-    """The file, or None if patterns, size or name exclude it."""
+    """The file, unless patterns, size or name exclude it."""
     kind, size = kind_of(path), place.stat().st_size
     limit = max(MAX_DOCUMENT_BYTES, rules.max_bytes) if kind in DOCUMENTS else rules.max_bytes
     if not rules.admits(path):
@@ -118,7 +117,7 @@ def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -
     elif len(path) > MAX_PATH_CHARS or not path.isprintable():
         skipped["name too long, or not printable"] += 1
     else:
-        yield FoundFile(path, place, kind, size)
+        yield FoundFile(path, place, kind)
 
 
 def kind_of(path: str) -> FileKind:

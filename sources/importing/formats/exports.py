@@ -72,8 +72,8 @@ def restore_export(
     """Import the rows of an export that are not in the store yet, one transaction per batch of lines; repeatable.
 
     Texts pass the guard: secrets are masked, and what this store did not check itself is treated as any new text, unless
-    `rules.as_own`, the only one of the rules that applies. A line whose id exists here with other content is rejected. The file's audit log is verified row by row and stored
-    under its origin; this store's log records its head.
+    `rules.as_own`, the only one of the rules that applies. A line whose id exists here with other content is rejected. The
+    file's audit log is verified row by row and stored under its origin; this store's log records its head.
 
     Raises:
         NotPermitted: the actor does not administer the whole store, or may not say that it is the team's own.
@@ -88,31 +88,22 @@ def restore_export(
     lines = read_lines(path)
     origin = _header_origin(next(lines, None))
     intake = ExportIntake(actor, origin, encoder=encoder, dry_run=dry_run, is_own=rules.as_own)
+    fault: LineFault | None = None
     # Later lines refer to earlier ones, so a dry run keeps its rows until the end.
     with transaction.atomic() if dry_run else nullcontext():
-        fault = _take_all(intake, lines, on_progress=on_progress, strict=strict)
+        for batch in _split_batches(lines):
+            faults = intake.take(batch)
+            if faults and strict:
+                fault = faults[0]
+                break
+            if on_progress is not None:
+                on_progress(batch[-1].number)
         report = intake.finish()
         if dry_run:
             transaction.set_rollback(True)
     if fault is not None:
         raise StrictStop(f"Line {fault.line}: {fault.why}", hint="The lines before it are stored.")
     return report
-
-
-def _take_all(
-    intake: "ExportIntake",
-    lines: Iterator[RawLine],
-    *,
-    on_progress: Callable[[int], object] | None,
-    strict: bool,
-) -> LineFault | None:
-    for batch in _split_batches(lines):
-        faults = intake.take(batch)
-        if faults and strict:
-            return faults[0]
-        if on_progress is not None:
-            on_progress(batch[-1].number)
-    return None
 
 
 def _header_origin(line: RawLine | None) -> str:
@@ -164,9 +155,8 @@ class ExportIntake:
     added: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
     faults: list[LineFault] = field(default_factory=list)
-    successors: dict[str, tuple[str, int]] = field(
-        default_factory=dict
-    )  # id and line, by the id of the replaced
+    # Id and line, by the id of the replaced.
+    successors: dict[str, tuple[str, int]] = field(default_factory=dict)
     threads: set[int] = field(default_factory=set)
     is_complete: bool = False
     last_line: int = 0

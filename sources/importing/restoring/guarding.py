@@ -5,7 +5,7 @@ was approved, a guessed password that is none) stays if this store's seal is on 
 the policy of the group decides as for any other text.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from access.groups.guarding import (
 from access.models import Group
 from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
+from memories.language.dress.readings import strings_in
 from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.carried import SEAL, has_seal
 from sources.format import GROUP, MEMORY, RecordKind
@@ -87,21 +88,9 @@ class ExportGuard:
         spares_guesses = self.is_own or memory_id in self.vouched
         return not any(
             kind_of(each.kind).family is Family.SECRET or not spares_guesses
-            for text in _strings_in(payload)
+            for _, text in strings_in(payload)
             for each in find_secrets(text)
         )
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings_in(each)
-    elif isinstance(value, Mapping):
-        for name, each in value.items():
-            yield str(name)
-            yield from _strings_in(each)
 
 
 # For what was checked before: only what nobody can let in is still changed.

@@ -125,12 +125,6 @@ def test_a_young_row_in_front_keeps_what_follows_it(days: User) -> None:
     assert [subject for _, subject in rows()][1:] == ["day 50", "day 2", "dropped:2"]
 
 
-def test_a_trial_says_how_many_and_changes_nothing(days: User) -> None:
-    before = rows()
-    assert drop_log(person(days), before=moment(4), dry_run=True) == LogDrop(rows=4, through={"instance": 4})
-    assert rows() == before
-
-
 def test_killed_midway_the_chain_is_whole_and_the_next_call_goes_on(days: User) -> None:
     def killed(rows: int) -> None:
         raise KeyboardInterrupt

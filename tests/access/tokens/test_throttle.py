@@ -48,9 +48,20 @@ def over_rest(secret: str, *, address: str = OFFICE) -> Any:
 
 def over_mcp(secret: str, *, address: str = OFFICE) -> Any:
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    post = async_to_sync(AsyncClient(client=[address, 0]).post)
     headers = {"authorization": f"Bearer {secret}"}
+    post = async_to_sync(_From(address).post)
     return post("/mcp", json.dumps(body), content_type="application/json", headers=headers)
+
+
+class _From(AsyncClient):
+    """A client at this address."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+
+    def _base_scope(self, **request: Any) -> dict[str, Any]:
+        return super()._base_scope(**request) | {"client": [self._address, 0]}
 
 
 @pytest.mark.parametrize("send", [over_rest, over_mcp])

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from loci_site.hooks import client as hook_client
+
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "<loci>brass</loci>"}}
 # What a client may be delayed by at most, ten starts of the interpreter apart: those say how busy the machine is.
 DELAY_S = 1.2
@@ -251,6 +253,16 @@ def test_the_repository_is_told(machine: Machine, serve: Serve) -> None:
     work = {"files": ["a.txt"], "commits": [{"sha": sha, "at": at, "message": "Add a\n\nBecause of b."}]}
     assert ended["loci"] == {**where, "branch": "main", "group": "books", **work}
     assert started["loci"] == {**where, "branch": "other"}
+
+
+def test_every_commit_is_told_with_a_body_or_without(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    for words in (("Add a",), ("Add b", "Because of a.\n\nAnd of c."), ("Add c",)):
+        paragraphs = [part for word in words for part in ("-m", word)]
+        git(tmp_path, "commit", "-q", "--allow-empty", *paragraphs)
+    told = hook_client.work_of(str(tmp_path), "session-end")["commits"]
+    assert [each["message"] for each in told] == ["Add c", "Add b\n\nBecause of a.\n\nAnd of c.", "Add a"]
+    assert [each["sha"] for each in told] == git(tmp_path, "log", "--format=%H").split()
 
 
 def test_it_starts_nearly_as_fast_as_the_interpreter() -> None:

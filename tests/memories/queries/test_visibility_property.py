@@ -70,7 +70,6 @@ QUESTIONS = st.builds(
     trusts=st.sampled_from([RECALLED, EVERY_TRUST, frozenset({"candidate"})]),
     now=st.just(NOW),
     types=st.just(NOTHING) | st.frozensets(st.sampled_from(Type.values), max_size=2),
-    retracted_types=st.just(NOTHING) | st.frozensets(st.sampled_from(Type.values), max_size=3),
     scope=st.sampled_from(["", "", "", "", "global", "group"]),
     tags=st.just(NOTHING) | st.frozensets(st.sampled_from(["red", "green", 'we"ird']), max_size=2),
     min_confidence=st.sampled_from([0.0, 0.0, 0.0, 0.3, 0.5, 1.0]),
@@ -110,7 +109,7 @@ def _is_kind(m: Memory, v: Visibility) -> bool:
     return (
         (m.state in v.states or _outlasts(m, v) or m.key in v.shown_then)
         and m.trust in v.trusts
-        and (not v.types or m.type in v.types or (m.state == "retracted" and m.type in v.retracted_types))
+        and (not v.types or m.type in v.types)
         and m.confidence >= v.min_confidence
         and v.tags <= set(m.tags)
         and m.key not in v.orphans

@@ -2,10 +2,9 @@
 
 import pytest
 
-from bench.evaluate.ablation import without
+from bench.evaluate.ablation import whole_question
 from memories.embedding import Encoder
 from memories.recall.question import Speakers, readable_share, said_by, subject_of, understand
-from memories.recall.weights import TUNING
 
 
 @pytest.mark.parametrize(
@@ -74,10 +73,9 @@ def test_the_search_goes_by_the_subject_and_the_rest_by_the_whole_question() -> 
 
 
 def test_the_step_can_be_taken_out() -> None:
-    whole = understand("Can you list the ports?", encoder=None, tuning=without("the subject alone"))
+    whole = whole_question(understand("Can you list the ports?", encoder=None), encoder=None)
     assert whole.match is not None
     assert whole.match.terms == ("list", "ports")
-    assert TUNING.by_subject is True
 
 
 @pytest.mark.parametrize(

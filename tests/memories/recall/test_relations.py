@@ -14,7 +14,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group, Membership, Role
 from access.visibility import Narrowing
-from bench.evaluate.ablation import without
+from bench.evaluate.ablation import without, without_brought
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
 from memories.lifecycle.retract import retract
@@ -134,7 +134,8 @@ class World:
         """All results, best first, with the step or without it."""
         tuning = current_tuning() if is_on else without("the relations", current_tuning())
         asked = understand(question, encoder=encoder)
-        gathered = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
+        found = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
+        gathered = without_brought(found, tuning)
         scores = score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
         rows = dict(Memory.objects.values_list("key", "content"))
         return [rows[key] for key, _ in scores]
@@ -225,7 +226,9 @@ def test_without_names_the_ranking_is_the_same_with_the_step_and_without_it(
         seen = recallable_by(world.actor, world.group)
         gathered = gather(asked, seen, mode="hybrid", trace=Trace())
         usual, off = (
-            score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
+            score_candidates(
+                without_brought(gathered, tuning), asked, mode="hybrid", tuning=tuning, trace=Trace()
+            ).scores
             for tuning in (current_tuning(), without("the relations", current_tuning()))
         )
         assert usual == off

@@ -35,13 +35,17 @@ class FoundNote:
     @property
     def folder(self) -> str:
         """The note's folder, "" at the top."""
-        parent = PurePosixPath(self.name).parent.as_posix()
-        return "" if parent == "." else parent
+        return folder_of(self.name)
 
     @property
     def title(self) -> str:
         """The title that it names, else the file's name."""
         return text_of(self.note.head.get("title")) or self.stem
+
+
+def folder_of(name: str) -> str:
+    """The folder of a file in its tree, "" at the top."""
+    return name.rpartition("/")[0]
 
 
 def notes_of(

@@ -32,11 +32,6 @@ def instruction_records(tree: FileTree, place_of: Callable[[str], str]) -> Itera
             yield instruction_record(tree, name, place=place_of(name))
 
 
-def folder_of(name: str) -> str:
-    """The folder of a file in its tree, "" at the top."""
-    return name.rpartition("/")[0]
-
-
 def instruction_record(tree: FileTree, name: str, *, place: str = "") -> SourceRecord:
     """An instruction file of a tree."""
     try:

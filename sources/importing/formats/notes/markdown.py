@@ -6,12 +6,13 @@ from pathlib import Path
 from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import (
     NOTES,
+    folder_of,
     may_be_notes,
     notes_of,
     section_records,
     source_of_tree,
 )
-from sources.importing.formats.notes.instructions import folder_of, instruction_records, is_instruction
+from sources.importing.formats.notes.instructions import instruction_records, is_instruction
 from sources.importing.formats.notes.locus import is_locus_note, locus_record
 from sources.importing.importer import LineRules, Recognition
 from sources.importing.reading.file_tree import FileTree, is_hidden

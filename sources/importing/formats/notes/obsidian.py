@@ -10,8 +10,8 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
 from sources.importing.drafts import record_importer
-from sources.importing.formats.notes.folders import notes_of, section_records, source_of_tree
-from sources.importing.formats.notes.instructions import folder_of, instruction_records, is_instruction
+from sources.importing.formats.notes.folders import folder_of, notes_of, section_records, source_of_tree
+from sources.importing.formats.notes.instructions import instruction_records, is_instruction
 from sources.importing.importer import LineRules
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of

@@ -21,6 +21,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from maintenance.management.run_output import change_text
 from maintenance.runs.preview import describe_row, read_changes
+from maintenance.runs.wording import format_value
 from memories.draft import Draft
 from memories.lifecycle.verbs import pin, restore, verify
 from memories.models import Link, LinkKind, Memory, Piece
@@ -92,7 +93,7 @@ def test_the_changes_of_a_run_name_the_summary_instead_of_its_key(ledger: Group)
     assert compacted
     for change in compacted:
         assert change.fields["superseded_by_id"] == [None, describe_row(summary)]
-        assert f"superseded by – → “{describe_row(summary)}”" in change_text(change)
+        assert f"superseded by nothing → {format_value(describe_row(summary))}" in change_text(change)
         assert str(summary.key) not in [*map(str, change.fields["superseded_by_id"])]
 
 

@@ -50,7 +50,6 @@ def test_the_same_is_not_marked_twice() -> None:
         {"states": frozenset({"live", "archived"})},
         {"trusts": frozenset({"verified"})},
         {"types": frozenset({"semantic"})},
-        {"types": frozenset({"semantic"}), "retracted_types": frozenset({"entity"})},
         {"scope": "global"},
     ],
 )

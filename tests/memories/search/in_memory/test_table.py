@@ -100,7 +100,6 @@ QUESTIONS = st.builds(
     trusts=st.sampled_from([frozenset({"active", "verified"}), frozenset(Trust.values)]),
     now=st.just(NOW),
     types=st.just(frozenset()) | st.frozensets(st.sampled_from(Type.values), min_size=1, max_size=2),
-    retracted_types=st.just(frozenset()) | st.frozensets(st.sampled_from(Type.values), max_size=3),
     scope=st.sampled_from(["", "", "global", "group"]),
     after=st.none() | st.just(NOW),
     before=st.none() | st.just(NOW),
@@ -110,8 +109,7 @@ QUESTIONS = st.builds(
 def is_marked(row: PieceRow, v: Visibility) -> bool:
     """The rule in plain words, as far as the table knows it."""
     in_group = v.groups is None or row.group in v.groups or (v.include_global and row.scope == "global")
-    is_withdrawn = row.state == "retracted" and row.type in v.retracted_types
-    is_type = not v.types or row.type in v.types or is_withdrawn
+    is_type = not v.types or row.type in v.types
     kind = row.state in v.states and row.trust in v.trusts and is_type
     counts = v.states != {"live"} or row.until > NOW_MS
     in_time = (v.after is None or row.at >= NOW_MS) and (v.before is None or row.at <= NOW_MS)
