@@ -271,7 +271,7 @@ def _group_facts(
         ]),
         (gettext("Valid time"), [
             (gettext("From"), memory.valid_from or "—"), (gettext("Until"), memory.valid_to or "—"),
-            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("_Version"), memory.version),
+            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("Version"), memory.version),
         ]),
         (gettext("Origin"), [
             (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
