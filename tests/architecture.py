@@ -256,7 +256,7 @@ REGISTERING = re.compile(
     r"admin\.register\b|register\.|\w+\.(?:get|post|patch|put|delete|connect)\b|\w*task\b|receiver\b"
 )
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
-SHOWN_BY_NAME = frozenset({"BaseModel", "AppConfig", "part_of"})
+SHOWN_BY_NAME = frozenset({"Answer", "BaseModel", "MemoryOut", "AppConfig", "part_of"})
 # Names that Django looks for, and files that are made of such names.
 ASKED_FOR = frozenset({"urlpatterns", "app_name", "register", "application", "Command"})
 ALL_ASKED_FOR = ("loci_site/settings.py", "loci_site/formats/")

@@ -168,7 +168,7 @@ router = Router(tags=["captures"], auth=ExtensionToken())
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202}
 
 
-class _CapturedOut(Answer):
+class CapturedOut(Answer):
     """The conversations in the order of the request."""
 
     conversations: Annotated[tuple[KeptConversation, ...], ShownAs(lambda kept, _: kept)]
@@ -196,13 +196,13 @@ def pair_browser(request: HttpRequest, body: PairIn) -> HttpResponse:
     )
 
 
-@router.post("/captures", response=responses(_CapturedOut))
+@router.post("/captures", response=responses(CapturedOut))
 def keep_captures(request: HttpRequest, body: CapturesIn) -> HttpResponse:
     """Keep turns of conversations. Sent again they change nothing; an id with another text becomes a new version. They live
     in a private group of the person until they are assigned to another.
     """
     kept = keep_conversations(actor_of(request), [each.with_turns() for each in body.conversations])
-    return answer(_CapturedOut.json(kept))
+    return answer(CapturedOut.json(kept))
 
 
 @router.post("/captures/remember", response=responses(written(StoredOut), 200, 201, 202))

@@ -50,7 +50,7 @@ class ChangeConversationIn(Body):
     reason: str = ""
 
 
-class _ReadConversationOut(Answer):
+class ReadConversationOut(Answer):
     """A conversation with a page of its turns in order."""
 
     conversation: ConversationOut
@@ -58,7 +58,7 @@ class _ReadConversationOut(Answer):
     next: int | None
 
 
-class _ChangedConversationOut(Answer):
+class ChangedConversationOut(Answer):
     """The conversation afterwards. `queued` says why the move waits for a curator, `proposal` is the id that it waits under."""
 
     conversation: Annotated[ConversationOut, ShownAs(lambda *_: None)]
@@ -81,19 +81,19 @@ def list_all_conversations(request: HttpRequest, params: Query[ConversationsQuer
     )
 
 
-@router.get("/conversations/{conversation_id}", response=responses(_ReadConversationOut))
+@router.get("/conversations/{conversation_id}", response=responses(ReadConversationOut))
 def read_one_conversation(
     request: HttpRequest, conversation_id: str, after: Annotated[int, Field(ge=-1)] = -1
 ) -> HttpResponse:
     """Read a conversation: its live turns in order. `after`: the `next` of the page before."""
     actor = actor_of(request)
     found = read_conversation(actor, conversation_id, after=after)
-    return answer(_ReadConversationOut.json(found, is_person=actor.is_person))
+    return answer(ReadConversationOut.json(found, is_person=actor.is_person))
 
 
 @router.patch(
     "/conversations/{conversation_id}",
-    response=responses(_ChangedConversationOut, 200, 202),
+    response=responses(ChangedConversationOut, 200, 202),
 )
 def change_conversation(
     request: HttpRequest, conversation_id: str, body: ChangeConversationIn
@@ -111,7 +111,7 @@ def change_conversation(
     if body.group:
         moved = assign(actor, conversation_id, body.group, reason=body.reason)
     [shown] = with_counts(actor, (moved.thread,))
-    changed = _ChangedConversationOut.json(moved) | {"conversation": ConversationOut.json(shown)}
+    changed = ChangedConversationOut.json(moved) | {"conversation": ConversationOut.json(shown)}
     return answer(changed, status=202 if moved.queued else 200)
 
 

@@ -35,19 +35,19 @@ NO_REASON = VerbIn()
 _NO_SUCCESSOR = RetractIn(successor="")
 
 
-class _OpenLinkOut(LinkOut):
+class OpenLinkOut(LinkOut):
     """A link that awaits a decision, with both memories."""
 
     memories: Annotated[tuple[MemoryOut, ...], ShownAs(lambda link, _: (link.source, link.target))]
 
 
-class _LiftedOut(Answer):
+class LiftedOut(Answer):
     """The tombstones that were lifted."""
 
     lifted: Annotated[tuple[TombstoneOut, ...], ShownAs(lambda marks, _: marks)]
 
 
-class _DecidedOut(Answer):
+class DecidedOut(Answer):
     """A decided proposal, and the consequences; `memory` is the current version, null if it is about none."""
 
     proposal: ProposalOut
@@ -110,11 +110,11 @@ def review_candidates(request: HttpRequest, filters: Query[GroupPageQuery]) -> H
     return answer(MemoryOut.page(list_candidates(actor, **dict(filters)), is_person=actor.is_person))
 
 
-@router.get("/review/links", response=responses(page_of(_OpenLinkOut)))
+@router.get("/review/links", response=responses(page_of(OpenLinkOut)))
 def review_links(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
     """List undecided possible duplicates and conflicts, with both memories."""
     actor = actor_of(request)
-    return answer(_OpenLinkOut.page(list_open_links(actor, **dict(filters)), is_person=actor.is_person))
+    return answer(OpenLinkOut.page(list_open_links(actor, **dict(filters)), is_person=actor.is_person))
 
 
 @router.get("/review/proposals", response=responses(page_of(ProposalOut)))
@@ -129,7 +129,7 @@ def read_proposal(request: HttpRequest, proposal_id: str) -> HttpResponse:
     return answer(ProposalOut.json(find_proposal(actor_of(request), proposal_id)))
 
 
-@router.post("/review/proposals/{proposal_id}/{decision}", response=responses(_DecidedOut))
+@router.post("/review/proposals/{proposal_id}/{decision}", response=responses(DecidedOut))
 def decide_proposal(
     request: HttpRequest,
     proposal_id: str,
@@ -157,13 +157,13 @@ def list_standing_tombstones(request: HttpRequest, filters: Query[GroupPageQuery
     return answer(TombstoneOut.page(list_tombstones(actor_of(request), **dict(filters))))
 
 
-@router.post("/tombstones/{tombstone_id}/lift", response=responses(_LiftedOut))
+@router.post("/tombstones/{tombstone_id}/lift", response=responses(LiftedOut))
 def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> HttpResponse:
     """Lift a tombstone, so that its text may be stored again; the id is that of the tombstone or of its memory. Only for
     a person who curates the group.
     """
     lifted = lift_tombstones(actor_of(request), tombstone_id, reason=body.reason)
-    return answer(_LiftedOut.json(lifted))
+    return answer(LiftedOut.json(lifted))
 
 
 @router.post("/undo", tags=["memories"], response=responses(written(UndoneWrite)))

@@ -25,7 +25,7 @@ MAX_CHANGES = 500  # in a response
 router = Router(tags=["maintenance"])
 
 
-class _RunPageOut(Answer):
+class RunPageOut(Answer):
     """A run with its steps and its first changes; `total` counts all changes."""
 
     run: RunOut
@@ -40,7 +40,7 @@ def list_maintenance_runs(request: HttpRequest, filters: Query[PageQuery]) -> Ht
     return answer(RunOut.page(list_runs(actor_of(request), **dict(filters))))
 
 
-@router.post("/maintenance/runs", response=responses(_RunPageOut))
+@router.post("/maintenance/runs", response=responses(RunPageOut))
 def run_maintenance(request: HttpRequest, body: RunIn) -> HttpResponse:
     """Run the cycle or a cleanup; `dry_run` shows exactly what it would do.
 
@@ -52,10 +52,10 @@ def run_maintenance(request: HttpRequest, body: RunIn) -> HttpResponse:
     if not body.dry_run:
         return _answer_run(start_alone(actor, plan, seconds=WAIT_S))
     preview = preview_cycle(actor, plan)
-    return answer(_RunPageOut.json(replace(preview, changes=preview.changes[:MAX_CHANGES])))
+    return answer(RunPageOut.json(replace(preview, changes=preview.changes[:MAX_CHANGES])))
 
 
-@router.get("/maintenance/runs/{run_id}", response=responses(_RunPageOut))
+@router.get("/maintenance/runs/{run_id}", response=responses(RunPageOut))
 def read_run(request: HttpRequest, run_id: str) -> HttpResponse:
     """Read a run with its steps and its first changes."""
     return _answer_run(find_run(actor_of(request), run_id))
@@ -72,4 +72,4 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> Htt
 def _answer_run(run: Run) -> HttpResponse:
     """A run with its steps and its first changes."""
     changes, total = read_changes(run, limit=MAX_CHANGES)
-    return answer(_RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))
+    return answer(RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))

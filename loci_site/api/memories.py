@@ -37,7 +37,7 @@ _EDIT_STATUS = {EditOutcome.QUEUED: 202}
 NO_REASON = PurgingVerbIn()
 
 
-class _VersionedOut(MemoryOut):
+class VersionedOut(MemoryOut):
     """A memory with the id of its current version, and on request all versions, oldest first."""
 
     head: Annotated[
@@ -71,13 +71,13 @@ def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> 
     return answer(MemoryOut.page(page, is_person=actor.is_person))
 
 
-@router.get("/{memory_id}", response=responses(_VersionedOut))
+@router.get("/{memory_id}", response=responses(VersionedOut))
 def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) -> HttpResponse:
     """Read one version of a memory; `head` is the id of its current version."""
     actor = actor_of(request)
     memory = find_memory(actor, memory_id)
     head = head_within(memory, listed_by(actor, None))
-    body = _VersionedOut.json(memory, is_person=actor.is_person) | {"head": head and str(head.id)}
+    body = VersionedOut.json(memory, is_person=actor.is_person) | {"head": head and str(head.id)}
     if versions:
         body["versions"] = [
             MemoryOut.json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)

@@ -156,7 +156,7 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQues
     return list(asked.values())[:_MAX_QUESTIONS]
 
 
-class _HitOut(Answer):
+class HitOut(Answer):
     """A memory that a recall returned, as it is now."""
 
     id: Annotated[UUID, ShownAs(lambda hit, _: hit[0].id)]
@@ -178,5 +178,5 @@ class LoggedRecallOut(Answer):
     abstained: Annotated[bool, ShownAs("row.abstained")]
     degraded: Annotated[bool, ShownAs("row.degraded")]
     duration_ms: Annotated[float, ShownAs("row.duration_ms", digits=2)]
-    hits: tuple[_HitOut, ...]
+    hits: tuple[HitOut, ...]
     unseen: int

@@ -186,7 +186,7 @@ class ComingOut(Answer):
     untrusted: Untrusted
 
 
-class _AlikeOut(Answer):
+class AlikeOut(Answer):
     """A memory that says the same as one in the answer."""
 
     id: UUID
@@ -194,7 +194,7 @@ class _AlikeOut(Answer):
     thread: Annotated[str, ShownAs("thread.name", is_absent=True)]  # unless it is in one
 
 
-class _TurnOut(Answer):
+class TurnOut(Answer):
     """A turn before (offset below 0) or after one in the answer; `content` is shortened if `is_cut`."""
 
     id: _MemoryId
@@ -220,8 +220,8 @@ class ItemOut(MemoryOut):
     numbers: Annotated[Numbers, ABSENT] = {}
     coming: Annotated[ComingOut | None, ABSENT]  # unless one is dated ahead
     conflicts: Annotated[tuple[ConflictOut, ...], ABSENT] = ()  # unless a conflict is open
-    also_in: Annotated[tuple[_AlikeOut, ...], ABSENT]
-    around: Annotated[tuple[_TurnOut, ...], ABSENT]  # unless it is a turn
+    also_in: Annotated[tuple[AlikeOut, ...], ABSENT]
+    around: Annotated[tuple[TurnOut, ...], ABSENT]  # unless it is a turn
 
 
 class RelationLineOut(Answer):
@@ -301,7 +301,7 @@ class LinkOut(Answer):
     reason: str
 
 
-class _EndOut(Answer):
+class EndOut(Answer):
     """One end of a relation; `label` as in a memory."""
 
     id: UUID
@@ -320,9 +320,9 @@ class EdgeOut(Answer):
     """A relation; `line` is X —predicate→ Y, `evidence` are ids of memories that prove it, `depth` is its distance in steps."""
 
     id: Annotated[UUID, ShownAs("relation.id")]
-    subject: _EndOut
+    subject: EndOut
     predicate: Annotated[str, ShownAs("relation.predicate")]
-    object: _EndOut
+    object: EndOut
     line: Annotated[str, ShownAs(_shown_line)]
     confidence: Annotated[float, ShownAs("relation.confidence", digits=4)]
     evidence: Annotated[tuple[UUID, ...], ShownAs("line.evidence")]
@@ -347,7 +347,7 @@ class RelationStoredOut(Answer):
     why: str
 
 
-class _VersionOut(Answer):
+class VersionOut(Answer):
     """A version in short: when it was true (`valid_from`, `valid_to`), and when it was current in Loci (`known_from`, `known_to`)."""
 
     id: UUID
@@ -364,7 +364,7 @@ class _VersionOut(Answer):
     untrusted: Untrusted
 
 
-class _WhyOut(Answer):
+class WhyOut(Answer):
     """Why a query finds a memory, or does not."""
 
     query: str
@@ -383,7 +383,7 @@ class InspectionOut(Answer):
         UUID | None,
         ShownAs("head.id", about="The current version; null if the caller may not see what superseded it."),
     ]
-    versions: tuple[_VersionOut, ...]
+    versions: tuple[VersionOut, ...]
     pieces: int
     pieces_owed: int
     links: tuple[LinkOut, ...]
@@ -396,7 +396,7 @@ class InspectionOut(Answer):
             about="How often it was said to be `used` and to be `wrong`.",
         ),
     ]
-    why: Annotated[_WhyOut | None, ABSENT]  # without a query
+    why: Annotated[WhyOut | None, ABSENT]  # without a query
 
 
 class SectionOut(Answer):
@@ -426,7 +426,7 @@ class PackItemOut(Answer):
     untrusted: Untrusted
 
 
-class _PackThreadOut(Answer):
+class PackThreadOut(Answer):
     """A thread that matches the query."""
 
     name: str
@@ -461,7 +461,7 @@ class PackOut(Answer):
         tuple[PackItemOut, ...],
         ShownAs(lambda pack, _: [item for section in pack.sections for item in section.items]),
     ]
-    threads: tuple[_PackThreadOut, ...]
+    threads: tuple[PackThreadOut, ...]
     tokens: int
     token_budget: int
     left_out: int

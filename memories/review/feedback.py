@@ -101,7 +101,7 @@ def _store_verdict(
     return _GivenFeedback(memory, verdict.value, recall, is_new or row.verdict != verdict)
 
 
-class _VerdictOut(Answer):
+class VerdictOut(Answer):
     """A stored verdict; `recall` is null if no recall of the caller that returned the memory is known."""
 
     id: Annotated[UUID, ShownAs("memory.id")]
@@ -113,4 +113,4 @@ class FeedbackOut(Answer):
     """The verdicts; `recorded` counts those that were not stored before."""
 
     recorded: Annotated[int, ShownAs(lambda given, _: sum(each.is_new for each in given))]
-    feedback: Annotated[tuple[_VerdictOut, ...], ShownAs(lambda given, _: given)]
+    feedback: Annotated[tuple[VerdictOut, ...], ShownAs(lambda given, _: given)]

@@ -76,7 +76,7 @@ _Settled = Literal["created", "changed", "reinforced", "queued", "unchanged", "r
 
 
 @dataclass(frozen=True)
-class _KeptTurn(Answer):
+class KeptTurn(Answer):
     """What became of a turn. All are settled: none needs to be sent again."""
 
     id: str
@@ -92,7 +92,7 @@ class KeptConversation(Answer):
     id: str
     thread: str
     group: str
-    turns: tuple[_KeptTurn, ...]
+    turns: tuple[KeptTurn, ...]
 
 
 def keep_conversations(actor: Actor, sent: Sequence[SentConversation]) -> list[KeptConversation]:
@@ -159,7 +159,7 @@ def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kep
     group = thread.group if thread is not None else find_or_create_inbox(writer, user)
     kept = partial(KeptConversation, sent.platform, sent.id, sent.thread, group.slug)
     if thread is not None and thread.deleted_at is not None:
-        return kept(tuple(_KeptTurn(each.id, "refused", DELETED) for each in sent.turns))
+        return kept(tuple(KeptTurn(each.id, "refused", DELETED) for each in sent.turns))
     known = set(_captured(user, sent).values_list("turn", flat=True))
     result = store_many(writer, [_draft_of(sent, turn, group) for turn in sent.turns])
     why = {refusal.index: refusal.why for refusal in result.refused}
@@ -167,7 +167,7 @@ def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kep
     for at, (turn, outcome) in enumerate(zip(sent.turns, result.outcomes, strict=True)):
         is_changed = outcome == Outcome.CREATED and turn.id in known
         settled = cast(_Settled, CHANGED if is_changed else outcome)
-        turns.append(_KeptTurn(turn.id, settled, why.get(at, "")))
+        turns.append(KeptTurn(turn.id, settled, why.get(at, "")))
     pairs = zip(sent.turns, result.ids, strict=True)
     _note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
     _describe_thread(user, sent, group)

@@ -21,7 +21,7 @@ _MARGIN: Final = timedelta(minutes=1)  # how long a deletion may take to be writ
 
 
 @dataclass(frozen=True)
-class _RemovedTurn(Answer):
+class RemovedTurn(Answer):
     """A turn to delete, by the site's own ids."""
 
     platform: str
@@ -34,7 +34,7 @@ class _RemovedTurn(Answer):
 class RemovedTurns(Answer):
     """Turns removed since a time, oldest first; `until` is the next call's `since`, `has_more` means call again now."""
 
-    items: tuple[_RemovedTurn, ...]
+    items: tuple[RemovedTurn, ...]
     until: datetime
     has_more: Annotated[bool, ShownAs(name="more")]
 
@@ -56,7 +56,7 @@ def list_removed(actor: Actor, since: datetime | None) -> RemovedTurns:
     if len(found) == MAX_ROWS:  # rows of one moment are not split, since the next call begins after it
         found += rows.filter(removed_at=until, key__gt=found[-1].key)
     items = tuple(
-        _RemovedTurn(row.platform, row.conversation, row.turn, row.removed_at or until) for row in found
+        RemovedTurn(row.platform, row.conversation, row.turn, row.removed_at or until) for row in found
     )
     return RemovedTurns(items, until, rows.filter(removed_at__gt=until).exists())
 

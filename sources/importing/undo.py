@@ -26,7 +26,7 @@ WRITES: Final = (Operation.STORE, Operation.REINFORCE, Operation.MERGE, Operatio
 
 
 @dataclass(frozen=True)
-class _KeptWrite(Answer):
+class KeptWrite(Answer):
     """Something that an undo left as it is, and why."""
 
     id: str
@@ -40,7 +40,7 @@ class UndoneImport(Answer):
     run: UUID
     hidden: int
     restored: int
-    kept: tuple[_KeptWrite, ...]
+    kept: tuple[KeptWrite, ...]
 
     def as_text(self) -> str:
         """One or more lines."""
@@ -82,7 +82,7 @@ def undo_import(
         with transaction.atomic():
             payload = {"hidden": done.hidden, "restored": done.restored, "kept": len(done.kept)}
             audit.append(undoing, Operation.IMPORT, subject=f"{_UNDO_SUBJECT}{id_}", payload=payload)
-    kept = tuple(_KeptWrite(each.id, each.why) for each in done.kept)
+    kept = tuple(KeptWrite(each.id, each.why) for each in done.kept)
     return UndoneImport(id_, done.hidden, done.restored, kept)
 
 

@@ -78,14 +78,14 @@ def add(options: dict[str, Any]) -> CommandAnswer:
         link = invitation_link(user)
         note = "The link works once, for a week. 'loci person password' sets a password instead."
         return CommandAnswer(
-            _PersonOut.json(user) | {"link": link}, f"Added {_person_line(user)}\n\n  {link}\n\n{note}"
+            PersonOut.json(user) | {"link": link}, f"Added {_person_line(user)}\n\n  {link}\n\n{note}"
         )
     return _with_password(user, f"Added {_person_line(user)}", password if options["generate"] else None)
 
 
 def _with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
     """The person, with a generated password that is shown once."""
-    body = _PersonOut.json(user) | ({"password": shown} if shown else {})
+    body = PersonOut.json(user) | ({"password": shown} if shown else {})
     return CommandAnswer(body, f"{text}\n\n  {shown}\n\n{_SHOWN_ONCE}" if shown else text)
 
 
@@ -94,7 +94,7 @@ def _list_people(options: dict[str, Any]) -> CommandAnswer:
     people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
     lines = "\n".join(_person_line(user) for user in people)
     none = "There are no people yet. Add one: loci person add NAME"
-    return CommandAnswer([_PersonOut.json(user) for user in people], lines or none)
+    return CommandAnswer([PersonOut.json(user) for user in people], lines or none)
 
 
 def change(options: dict[str, Any]) -> CommandAnswer:
@@ -108,7 +108,7 @@ def change(options: dict[str, Any]) -> CommandAnswer:
     changed = change_person(operator(), user, values)
     same = f"'{user}' has these values already: nothing was changed."
     return CommandAnswer(
-        _PersonOut.json(user) | {"changed": changed}, f"Now {_person_line(user)}" if changed else same
+        PersonOut.json(user) | {"changed": changed}, f"Now {_person_line(user)}" if changed else same
     )
 
 
@@ -133,7 +133,7 @@ def deactivate(options: dict[str, Any]) -> CommandAnswer:
         text = f"Nothing was changed. '{user}' would be deactivated: sessions would end and {revoked} would be revoked at once."
     else:
         text = f"'{user}' is deactivated: sessions have ended, and {revoked} {'was' if tokens == 1 else 'were'} revoked. Their memories stay."
-    body = {**_PersonOut.json(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
+    body = {**PersonOut.json(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}
     return CommandAnswer(body, text + note)
 
 
@@ -144,7 +144,7 @@ def activate(options: dict[str, Any]) -> CommandAnswer:
         raise Conflict(f"'{user}' is active already.", hint="Nothing was changed.", field="user")
     change_person(operator(), user, PersonChange(is_active=True))
     text = f"'{user}' is active: their password works again. Their tokens stay revoked; 'loci token create' makes new ones."
-    return CommandAnswer(_PersonOut.json(user), text)
+    return CommandAnswer(PersonOut.json(user), text)
 
 
 def change_password(options: dict[str, Any]) -> CommandAnswer:
@@ -162,7 +162,7 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     rows, text = list(active_locks(operator())), options["id"].strip().lower()
     if not text:
         return CommandAnswer(
-            [_LockOut.json(row) for row in rows],
+            [LockOut.json(row) for row in rows],
             "\n".join(_lock_line(row) for row in rows) or "No one is locked out.",
         )
     found = [row for row in rows if len(text) >= 4 and str(row.id).startswith(text)]
@@ -173,7 +173,7 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
     if len(found) > 1:
         raise Conflict(f"'{text}' matches several locks.", hint="Give more of the id.", field="id")
     lift_lock(operator(), found[0])
-    return CommandAnswer(_LockOut.json(found[0]), f"{found[0].address} can try again.")
+    return CommandAnswer(LockOut.json(found[0]), f"{found[0].address} can try again.")
 
 
 def _lock_line(row: Attempts) -> str:
@@ -182,7 +182,7 @@ def _lock_line(row: Attempts) -> str:
     return f"{row.id}  {row.kind:<10}  {who} from {row.address}: {row.count} attempts, until {row.until:%Y-%m-%d %H:%M} UTC"
 
 
-class _LockOut(Answer):
+class LockOut(Answer):
     """A lock after too many attempts; `user` is null for an unknown name."""
 
     id: UUID
@@ -220,7 +220,7 @@ def _memberships(user: User) -> list[dict[str, str]]:
     return sorted(({"group": row.group.slug, "role": row.role} for row in rows), key=lambda row: row["group"])
 
 
-class _PersonOut(Answer):
+class PersonOut(Answer):
     """A person who may log in."""
 
     user: Annotated[str, ShownAs("username")]

@@ -79,7 +79,7 @@ def create(options: dict[str, Any]) -> CommandAnswer:
     )
     connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
     return CommandAnswer(
-        {**_TokenOut.json(made.token), "secret": made.secret, "connect": connect}, _new_token_text(made)
+        {**TokenOut.json(made.token), "secret": made.secret, "connect": connect}, _new_token_text(made)
     )
 
 
@@ -138,7 +138,7 @@ def _list_tokens(options: dict[str, Any]) -> CommandAnswer:
         for token in tokens
     ]
     none = "There are no tokens. Create one: loci token create NAME"
-    return CommandAnswer([_TokenOut.json(token) for token in tokens], "\n".join(lines) or none)
+    return CommandAnswer([TokenOut.json(token) for token in tokens], "\n".join(lines) or none)
 
 
 def _change_token(
@@ -146,7 +146,7 @@ def _change_token(
 ) -> CommandAnswer:
     """Suspend, resume or revoke one token."""
     token = change(operator(), find_token(options["id"]))
-    return CommandAnswer(_TokenOut.json(token), f"Token '{token.name}' {done}.")
+    return CommandAnswer(TokenOut.json(token), f"Token '{token.name}' {done}.")
 
 
 def find_token(text: str) -> ApiToken:
@@ -198,7 +198,7 @@ def _rights_text(token: ApiToken) -> str:
     return "; ".join(parts) or "nothing"
 
 
-class _TokenOut(Answer):
+class TokenOut(Answer):
     """A token with what it reaches now; `groups` is null if it is bound to none."""
 
     id: UUID
