@@ -170,8 +170,12 @@ def exports(path: str) -> list[str]:
 
 def commands() -> list[str]:
     """The names of Loci's commands; Django's own that Loci audits are not listed in its help."""
-    found = REPOSITORY.glob("*/**/management/commands/*.py")
-    own = {path.stem for path in found if ".venv" not in path.parts and path.stem != "__init__"}
+    found = (
+        path
+        for layer in architecture.LAYERS
+        for path in (REPOSITORY / layer).rglob("management/commands/*.py")
+    )
+    own = {path.stem for path in found if path.stem != "__init__"}
     return sorted(own - {"createsuperuser", "changepassword", "migrate"})
 
 
