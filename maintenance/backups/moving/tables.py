@@ -45,13 +45,12 @@ def models() -> list[type[Model]]:
     copied = [m for m in found if m._meta.managed and not m._meta.proxy and m._meta.db_table not in DERIVED]
     done, begun = list[type[Model]](), set[type[Model]]()
 
-    def take(model: type[Model]) -> None:
+    def take(model: Any) -> None:  # the stubs call the other end of a relation an object
         if model in copied and model not in begun:
             begun.add(model)
             for field in model._meta.concrete_fields:
-                related: Any = field.remote_field
-                if related is not None:
-                    take(related.model)
+                if field.remote_field is not None:
+                    take(field.remote_field.model)
             done.append(model)
 
     first: tuple[type[Model], ...] = (IndexState, *copied)
