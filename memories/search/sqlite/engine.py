@@ -424,6 +424,6 @@ def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
     if standing and not needs_rows(v):
         where, values = index_filter(v, standing)
     else:
-        seen, values = render(v)
-        where = _PIECES.format(where=seen)
+        seen, of_rows = render(v)
+        where, values = _PIECES.format(where=seen), [*of_rows]
     return " ".join([*parts, where]), [*params, *values]
