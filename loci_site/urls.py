@@ -14,7 +14,7 @@ from memories.admin.review import review_urls
 
 admin.autodiscover()
 
-_handler500 = server_error
+handler500 = server_error
 urlpatterns = [
     path("", include("loci_site.app.urls")),
     path("health", health),

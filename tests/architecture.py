@@ -255,10 +255,11 @@ def vague_names(root: Path) -> list[str]:
 REGISTERING = re.compile(
     r"admin\.register\b|register\.|\w+\.(?:get|post|patch|put|delete|connect)\b|\w*task\b|receiver\b"
 )
+WORD = re.compile(r"\w+")
 DOTTED = re.compile(r"\w+(?:\.\w+)+")
 SHOWN_BY_NAME = frozenset({"Answer", "BaseModel", "MemoryOut", "AppConfig", "part_of"})
 # Names that Django looks for, and files that are made of such names.
-ASKED_FOR = frozenset({"urlpatterns", "app_name", "register", "application", "Command"})
+ASKED_FOR = frozenset({"urlpatterns", "handler500", "app_name", "register", "application", "Command"})
 ALL_ASKED_FOR = ("loci_site/settings.py", "loci_site/formats/")
 
 
@@ -279,7 +280,7 @@ def public_names(root: Path) -> list[tuple[str, ast.stmt, str, set[str]]]:
         for name in names_in(source.tree):
             users[name].add(source.path)
         for path in paths_in(source.tree):
-            users[path.rpartition(".")[2]].add(path)
+            users[path.rpartition(".")[2]].add("by name")
     shown = classes_shown_by_name(everywhere)
     return [
         (source.path, node, name, users[name])
@@ -345,7 +346,10 @@ def names_in(tree: ast.Module) -> Iterator[str]:
 
 
 def paths_in(tree: ast.Module) -> Iterator[str]:
-    """Dotted paths in strings, by which Django imports."""
+    """Dotted paths in strings, by which Django imports, and the words of programs for other processes."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and DOTTED.fullmatch(node.value):
-            yield node.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if DOTTED.fullmatch(node.value):
+                yield node.value
+            elif "import " in node.value:
+                yield from WORD.findall(node.value)

@@ -96,22 +96,22 @@ class UploadedFiles:
 
 def _uploads_with(doomed: PurgedTexts) -> Iterator[Upload]:
     for upload in Upload.objects.filter(finished_at=None):
-        if _contains_text(file_of(upload), doomed.bytes):
+        if contains_text(file_of(upload), doomed.bytes):
             yield upload
 
 
-def _contains_text(path: Path, needles: list[bytes]) -> bool:
+def contains_text(path: Path, needles: list[bytes]) -> bool:
     try:
         with readable(path, database_key()) as plain:
             with plain.open("rb") as stream:
                 if contains_any(stream, needles):
                     return True
-            return is_zipfile(plain) and _zip_contains_text(plain, needles)
+            return is_zipfile(plain) and _zipcontains_text(plain, needles)
     except FileNotFoundError:
         return False
 
 
-def _zip_contains_text(path: Path, needles: list[bytes]) -> bool:
+def _zipcontains_text(path: Path, needles: list[bytes]) -> bool:
     try:
         with FileTree(path) as tree:
             for name in tree.names():

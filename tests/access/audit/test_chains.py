@@ -325,5 +325,5 @@ def test_a_row_is_compared_with_what_was_kept(logged: User, ledger: Group) -> No
     assert "another hash" in find_kept_error(f"heads.{head.seq}:{'0' * 64}")
     assert "it is missing" in find_kept_error(f"heads.99:{head.hash}")
     for wrong in ("", "heads.1", "1:abc", f"{head.hash}"):
-        with pytest.raises(InvalidInput, match="no row with its hash"):
+        with pytest.raises(InvalidInput, match="not a row with its hash"):
             find_kept_error(wrong)

@@ -58,5 +58,5 @@ def test_numbers_have_names_in_words_and_ranks_are_whole() -> None:
     numbers = {"keyword": 9.0291, "keyword_rank": 1.0, "vector_share": 0.9, "beside": 0.006, "final": 1.01}
     assert number_words(numbers) == [
         ("score", "1.010"), ("match of words", "9.029"), ("place by words", "1"),
-        ("share of meaning in the score", "0.900"), ("for what was stored beside it", "0.006"),
+        ("share of meaning in the score", "0.900"), ("for what was stored next to it", "0.006"),
     ]  # fmt: skip

@@ -135,7 +135,7 @@ def test_a_name_or_an_unverified_address_makes_nobody_somebody_else(
 ) -> None:
     User.objects.create_user("ann", email="ann@example.org")
     chosen(create=True)
-    assert "belongs to somebody else here" in log_in(Client(), "s-unverified")
+    assert "belongs to another person here" in log_in(Client(), "s-unverified")
     assert "The name &#x27;bob&#x27; belongs to another person here." in log_in(Client(), "s-bob")
     assert not Identity.objects.exists()
 

@@ -228,7 +228,7 @@ def test_a_person_is_invited_and_hands_over_by_command(ledger: Group, bob: User)
     assert Client().get(made["link"].partition("8000")[2], follow=True).status_code == 200
     ledger.memberships.update(role="viewer")
     ledger.memberships.filter(user=bob).update(role="admin")
-    assert "Nobody else administers ledger" in run("person", "deactivate", "bob", "--dry-run")
+    assert "No other person administers ledger" in run("person", "deactivate", "bob", "--dry-run")
     run("person", "deactivate", "bob", "--hand-over-to", "ann")
     assert ledger.memberships.get(user__username="ann").role == "admin"
 

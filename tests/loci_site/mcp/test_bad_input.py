@@ -118,7 +118,7 @@ def rows() -> tuple[int, ...]:
         ("forget_memory", {"id": "\x00"}, "is not a memory id."),
         ("forget_memory", {"id": UNKNOWN, "verb": "delete"}, "'delete' is not a valid verb. Use one of: forget, restore"),
         ("memory_inspect", {"id": UNKNOWN}, "Memory not found, or you don't have access."),
-        ("memory_stats", {"group": "nowhere"}, "Nothing is stored yet in 'nowhere'. Your first store makes the group"),
+        ("memory_stats", {"group": "nowhere"}, "Nothing is stored yet in 'nowhere'. Your first store creates the group"),
         ("store_relation", {"subject": "a", "predicate": "uses"}, "'object' is missing."),
         ("store_relation", {"subject": "", "predicate": "uses", "object": "b"}, "'subject' is empty."),
         ("store_relation", {"subject": "a", "predicate": "!!", "object": "b"}, "The predicate is empty."),

@@ -200,7 +200,7 @@ def test_a_plain_store_and_a_missing_key_are_one_sentence_each(encrypted: dict[s
 
 def test_the_command_says_what_it_did_and_what_a_lost_key_means(encrypted: dict[str, Any]) -> None:
     for words in (
-        "nobody can make it again: keep a copy of it in another place",
+        "the key cannot be made again: keep a copy of it in another place",
         "every one is the same in the copy",
         "overwritten with zeros and deleted",
         "Changed 1 backup and 1 uploaded file.",

@@ -206,6 +206,6 @@ def test_of_two_undos_at_once_one_is_told_that_the_other_did_it(
         return read(changes)
 
     monkeypatch.setattr(undo, "rows_of", read_after_the_other)
-    with pytest.raises(Conflict, match="undone by somebody else at the same time"):
+    with pytest.raises(Conflict, match="undone by another actor at the same time"):
         undo_run(operator(), run.id)
     assert fresh(memory).state == "live"

@@ -153,8 +153,8 @@ TROUBLE = {
             "links to notes that the vault does not have": 1,
         },
     ),
-    "claude_ai": (0, {"documents of projects, which are no memories": 1}),
-    "gemini": (0, {"activities that are no prompts": 1}),
+    "claude_ai": (0, {"documents of projects, which are not memories": 1}),
+    "gemini": (0, {"activities that are not prompts": 1}),
     "markdown": (1, {}),
     "table.csv": (3, {}),
 }

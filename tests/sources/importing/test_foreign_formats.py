@@ -224,7 +224,7 @@ def test_a_map_chooses_groups_by_place_and_leaves_places_out(tmp_path: Path) -> 
     assert (answer["created"], answer["skipped"]["places that the map leaves out"]) == (2, 1)
     assert set(Memory.objects.values_list("group__slug", flat=True)) == {"accounts"}
     places.write_text("ledger\n")
-    with pytest.raises(CommandError, match=r"Line 1 of places\.txt is no rule"):
+    with pytest.raises(CommandError, match=r"Line 1 of places\.txt is not a rule"):
         call_command("import", str(path), "--map", str(places))
 
 

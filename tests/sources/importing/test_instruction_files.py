@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def imported(path: Path, *, dry_run: bool = False) -> LinesReport:
     importer = choose_importer(path)
-    source = importer.source(path) if importer.source else path.name
+    source = importer.source_of(path)
     report = importer.run(operator(), path, LineRules(source, group="ledger"), dry_run=dry_run)
     assert isinstance(report, LinesReport)
     return report
