@@ -149,7 +149,7 @@ def test_what_is_written_during_a_restore_is_not_lost(
         if step == "swapping":
             remember(LATER)
 
-    with pytest.raises(Conflict, match="wrote to the store meanwhile"):
+    with pytest.raises(Conflict, match="store was written to meanwhile"):
         restore_backup(operator(), made.path, progress=write_at_the_end)
     assert stored_texts() == [LATER, PORT]
 
