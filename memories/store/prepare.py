@@ -149,7 +149,7 @@ def _find_superseded(actor: Actor, draft: Draft) -> Memory | None:
             f"{head.id} is {stands}; only a live memory can be superseded.",
             hint="Store without supersedes, or restore it first."
             if instead is None
-            else f"{instead.id}, is still current. Supersede it instead.",
+            else f"{instead.id} is still current. Supersede it instead.",
             field="supersedes",
         )
     return head

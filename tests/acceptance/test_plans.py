@@ -100,6 +100,7 @@ def test_to_supersede_the_withdrawn_plan_is_refused_with_the_fact_that_counts(
     WITHDRAWALS[withdraw](house, later)
     text = "The harbour master is Signe."
     refused = send(house, "/memories", 409, content=text, supersedes=str(later.id), group="ledger")
+    assert refused["hint"] == f"{today.id} is still current. Supersede it instead."
     assert str(today.id) in json.dumps(refused)
     send(house, "/memories", 201, content=text, supersedes=str(today.id), group="ledger")
     assert contents(house) == [text]
