@@ -50,8 +50,7 @@ test-postgres: ## run the tests that ask the database on PostgreSQL (TESTS=tests
 
 # In an environment of its own: .venv keeps the tested versions.
 NEWEST := $(TEST_HOME)/newest
-test-newest: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests with the newest release of each library
-	@[ -x .venv/bin/uv ] || $(PIP) install --quiet uv
+test-newest: .venv/.installed-dev $(TEST_HOME)/.model-8-bit .venv/bin/uv ## run the tests with the newest release of each library
 	@$(PY) -m bench.scripts.newest "$(NEWEST)/requirements.txt"
 	@.venv/bin/uv venv --quiet --clear --python $(PY) "$(NEWEST)/venv"
 	@.venv/bin/uv pip sync --quiet --python "$(NEWEST)/venv/bin/python" "$(NEWEST)/requirements.txt"
@@ -70,8 +69,7 @@ recall-tables: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure recall 
 UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet
 
-lock: .venv/bin/python ## write both lock files anew (ARGS=--upgrade takes newer versions)
-	@[ -x .venv/bin/uv ] || $(PIP) install --quiet uv
+lock: .venv/bin/uv ## write both lock files anew (ARGS=--upgrade takes newer versions)
 	@$(UV_COMPILE) $(ARGS) --output-file requirements.lock
 	@$(UV_COMPILE) $(ARGS) --constraint requirements.lock --group dev --output-file requirements-dev.lock
 
@@ -107,6 +105,9 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	if ! "$$python" -m venv .venv; then \
 		rm -rf .venv; \
 		echo "Python could not make a virtual environment. On Debian or Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; fi
+
+.venv/bin/uv: | .venv/bin/python
+	@$(PIP) install --quiet uv
 
 # A stamp is newer than the lock file it was installed from; a changed lock file installs again.
 .venv/.installed-serve: requirements.lock | .venv/bin/python

@@ -14,6 +14,7 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext
 
+from storage.locks import take_lock
 from storage.version import DISTRIBUTION
 
 ADDRESS_FILE = "up.address"
@@ -43,9 +44,7 @@ def running_address(home: Path) -> str | None:
     """The address of the server that runs with the data in `home`; None if no server runs."""
     try:
         with (home / ADDRESS_FILE).open(encoding="utf-8") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not take_lock(file.fileno(), is_shared=True):
                 return file.read()
     except OSError:
         return None

@@ -80,13 +80,11 @@ def hold_copy(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _remove_unused_copies(home: Path) -> int:
-    """Delete the copies that are not in use; the number of remaining ones."""
-    folders = list(home.glob(f"{PREFIX}*"))
-    for folder in folders:
+def _remove_unused_copies(home: Path) -> None:
+    """Delete the copies that are not in use."""
+    for folder in list(home.glob(f"{PREFIX}*")):
         if not is_in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)
-    return sum(folder.exists() for folder in folders)
 
 
 def is_in_use(folder: Path) -> bool:

@@ -55,7 +55,7 @@ def _dialect_of(vendor: str) -> _Dialect:
 
 
 def hold_until_commit(names: Iterable[str]) -> None:
-    """Hold these names until the transaction ends; waits for others. Always in the same order, so that none wait in a circle."""
+    """Hold these names until the transaction ends; waits for others. Always in the same order, so that there is no deadlock."""
     sql = dialect().hold
     if sql:
         with connection.cursor() as cursor:

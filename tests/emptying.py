@@ -12,7 +12,7 @@ KEPT: Final = frozenset({"django_content_type", "auth_permission"})
 
 
 def empty_only_what_tests_fill() -> None:
-    """Let every transactional test of this process (SQLite) delete its rows alone; one that changed the schema: everything."""
+    """Make transactional tests on SQLite delete only their rows. A test that changed the schema is flushed as Django does."""
     # Django has no public place for it.
     TransactionTestCase._fixture_teardown = _emptied(TransactionTestCase._fixture_teardown)  # type: ignore[attr-defined]
 

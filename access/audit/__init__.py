@@ -1,6 +1,6 @@
 """The audit log: append() writes one row to the chain of its group, or to the instance's.
 
-Next to it: chains.py names and links the chains, verify.py proves that no row was changed or removed, links.py writes the
+Besides it: chains.py names and links the chains, verify.py proves that no row was changed or removed, links.py writes the
 chain of heads, retention.py drops old rows.
 """
 

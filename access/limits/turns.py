@@ -46,7 +46,7 @@ class Turns(Generic[T]):
         self._waiting.setdefault(person, deque()).append(item)
 
     def take(self) -> tuple[str, T] | None:
-        """The item whose turn it is, which is now at work; None if none may begin."""
+        """The item whose turn it is, which is now at work; None if no item may begin."""
         person = self._next()
         if person is None:
             return None

@@ -9,33 +9,33 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from bench.scripts.extra import REPOSITORY
+
 CAP = re.compile(r",?\s*<=?\s*[\w.]+")
 PIN = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
 
 
-def uncapped() -> list[str]:
-    """The requirements of Loci and of its tests without upper bounds."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-    lines = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+def uncapped(declared: dict[str, Any]) -> list[str]:
+    """The requirements of Loci and of its tests in pyproject.toml, without upper bounds."""
+    lines = [*declared["project"]["dependencies"], *declared["dependency-groups"]["dev"]]
     parts = [line.partition(";") for line in lines]
     return [f"{CAP.sub('', wanted).strip()}{mark}{condition}" for wanted, mark, condition in parts]
 
 
-def newest_python() -> str:
+def newest_python(declared: dict[str, Any]) -> str:
     """The newest Python among the classifiers of pyproject.toml."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(project["classifiers"]))
+    versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(declared["project"]["classifiers"]))
     return f"3.{max(map(int, versions))}"
 
 
-def resolve(python: str) -> str:
+def resolve(wanted: list[str], python: str) -> str:
     """Exact versions of all libraries that fit together on a Python. Raises CalledProcessError if there are none."""
     program = [str(Path(sys.executable).parent / "uv"), "pip", "compile", "-", "--quiet"]
     options = ["--python-version", python, "--no-header", "--no-annotate", "--no-emit-index-url"]
-    wanted = "\n".join(uncapped())
-    done = subprocess.run([*program, *options], input=wanted, stdout=subprocess.PIPE, text=True, check=True)
+    lines = "\n".join(wanted)
+    done = subprocess.run([*program, *options], input=lines, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 
 
@@ -54,14 +54,15 @@ def gap(resolved: str) -> list[str]:
 
 def main(target: Path) -> None:
     """Write the file and print what is newer than the tested versions."""
-    own, newest = f"3.{sys.version_info.minor}", newest_python()
-    resolved = resolve(own)
+    declared = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted, own, newest = uncapped(declared), f"3.{sys.version_info.minor}", newest_python(declared)
+    resolved = resolve(wanted, own)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(resolved, encoding="utf-8")
     here = gap(resolved)
     print(f"Python {own}: {'; '.join(here) or 'the tested versions are the newest'}")
     if newest != own:
-        beyond = [line for line in gap(resolve(newest)) if line not in here]
+        beyond = [line for line in gap(resolve(wanted, newest)) if line not in here]
         print(f"Python {newest}, not tested here: {'; '.join(beyond) or 'nothing else'}")
 
 

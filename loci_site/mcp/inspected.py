@@ -102,7 +102,7 @@ def _inspected_answer(inspection: Inspection, token_budget: int | None = None) -
 
 
 def _read_details(inspection: Inspection) -> list[_Detail]:
-    """What there is to tell of a memory next to its text, in the order of PARTS."""
+    """What there is to tell of a memory besides its text, in the order of PARTS."""
     body = drop_empty(_fenced_inspection(inspection))
     memory = body["memory"]
     del memory["content"]

@@ -1,7 +1,6 @@
 """The lock that allows one `up` per LOCI_HOME, and the socket that the server listens on."""
 
 import errno
-import fcntl
 import os
 import socket
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from access.connect import command_line
 from access.errors import Conflict, Unavailable
+from storage.locks import take_lock
 
 _ORPHANS_S = 2.5  # longer than a web process outlives its supervisor (loci_site.server.web.ORPHAN_S)
 CHECK_EVERY_S = 0.1
@@ -25,14 +25,12 @@ def only_one_in(home: Path) -> Iterator[None]:
     """
     handle = os.open(home / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not take_lock(handle):
             pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
             raise Conflict(
                 f"Loci is already running with the data in {home} (process {pid}).",
                 hint="Use that one, or stop it with Ctrl-C first.",
-            ) from None
+            )
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield

@@ -195,7 +195,7 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
     )
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
     if known and live is None:
-        return {}  # superseded, forgotten or merged: it was decided about this text
+        return {}  # superseded, forgotten or merged: a decision about this text exists
     if live is not None:
         links = [
             create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)

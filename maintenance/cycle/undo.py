@@ -11,11 +11,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, READ, Actor
+from access.actor import CURATE, Actor
 from access.answers import Answer, ShownAs
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import RowChange
+from access.visibility import check_may_read
 from maintenance.cycle.recorder import changes_of_run
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunStatus
@@ -52,8 +53,7 @@ class UndoResult(Answer):
 
 def visible_runs(actor: Actor) -> QuerySet[Run]:
     """All runs for a superuser, else those of the actor's groups. Raises NotPermitted if the actor may not read."""
-    if not actor.may(READ):
-        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    check_may_read(actor)
     rows = Run.objects.select_related("group")
     return rows if actor.all_groups else rows.filter(group__in=list(actor.roles))
 

@@ -121,7 +121,7 @@ def edit(
 
 @dataclass(frozen=True)
 class _EditDoubt:
-    """Why a person must see a new text first (no reason: none must), and what withdrawn memories it restates.
+    """Why a person must see a new text first (no reason: no person must), and what withdrawn memories it restates.
 
     `guard`: the text waits in quarantine. `awaits`: the comparison with the withdrawn texts is owed; the trust that the
     text gets after it, empty if it waits for a curator in any case.
@@ -334,7 +334,7 @@ def _trust_after_edit(actor: Actor, old: Memory) -> str:
 
 
 def _find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> _EditDoubt:
-    """Why a person has to see the new text first; without a reason if none has to."""
+    """Why a person has to see the new text first; without a reason if no person has to."""
     if is_decided:
         _refuse_restated(actor, prepared, old)
         return _EditDoubt()

@@ -67,8 +67,7 @@ class IndexState(models.Model):
 class IndexChange(models.Model):
     """One change of a piece, in order; other processes follow the log to update their in-memory indexes.
 
-    Only database triggers write it. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed. A text
-    that changes without its pieces is recorded as piece 0.
+    Only database triggers write it. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed.
     """
 
     seq = models.BigAutoField(primary_key=True)

@@ -88,7 +88,7 @@ class Item:
     around: tuple[_NearTurn, ...] = ()
 
     def between_marks(self, group: str) -> str:
-        """The memory as an answer about this group shows it, with the turns around it, without what stands next to it."""
+        """The memory as an answer about this group shows it, with the turns around it, without its notes."""
         return fence(
             self.memory,
             self.text,
@@ -283,7 +283,7 @@ def take_notes(
     group: str,
     alike: Mapping[int, Sequence[Memory]] | None = None,
 ) -> Notes:
-    """What an answer about the group says next to these memories."""
+    """What an answer about the group says besides these memories."""
     coming = find_visible_coming(memories, visibility)
     read_doubts([*memories, *coming.values()])
     return Notes(group, coming, find_visible_conflicts(memories, visibility), alike or {})

@@ -257,7 +257,7 @@ class FittedAnswer:
 
 @dataclass(frozen=True)
 class Notes:
-    """What an answer about a group says next to its memories, by their keys: what is coming, open conflicts, equals."""
+    """What an answer about a group says besides its memories, by their keys: what is coming, open conflicts, equals."""
 
     group: str = ""
     coming: Mapping[int, Memory] = field(default_factory=dict)
@@ -265,7 +265,7 @@ class Notes:
     alike: Mapping[int, Sequence[Memory]] = field(default_factory=dict)
 
     def show(self, memory: Memory, text: str, label: str | None = None) -> str:
-        """A memory with this text between marks, and what is said next to it."""
+        """The text of a memory between marks, followed by its notes."""
         shown = label_of(memory) if label is None else label
         conflicts = self.conflicts.get(memory.key, ())
         between = fence(memory, text, label=shown, group=self.group, conflicts=conflicts)

@@ -232,7 +232,7 @@ def _follow_name(
     They are scored like every candidate and lifted by HOP_BOOST, but not above the first. Three more statements and a second
     search for such a question, nothing for others.
     """
-    if mode != "hybrid" or not ranking.scores or not describes_somebody(question.text):
+    if mode != "hybrid" or not ranking.scores or not describes_person(question.text):
         return ranking
     match = match_for(" ".join(_find_new_names(ranking, question, visibility)))
     if match is None:
@@ -251,7 +251,7 @@ def _follow_name(
     return replace(widened, scores=in_order, requested=widened.requested | wanted)
 
 
-def describes_somebody(question: str) -> bool:
+def describes_person(question: str) -> bool:
     """Whether a question says what a person does instead of who it is."""
     return _DESCRIBES.search(question) is not None
 

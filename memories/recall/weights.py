@@ -83,7 +83,7 @@ LONG_TEXT_WORDS: Final = 180
 # Adjustments
 # Turns whose mean is their thread's score; two, four and five brought nothing on the same sets
 THREAD_BEST: Final = 3
-# Scores of memories stored next to: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences keep the order of their articles.
+# Scores of the memories stored next to it: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences keep the order of their articles.
 BESIDE_BEST: Final = 2  # best scores that count
 BESIDE_REACH: Final = 3  # memories before and after
 # The newest note of a thread before the thread's best one, in a question how things stand: more than their lengths and

@@ -211,7 +211,7 @@ class SearchIndex(ABC):
 
     @abstractmethod
     def stop_writers(self) -> None:
-        """Let writers of pieces and memories wait until the transaction ends; readers go on."""
+        """Block writers of pieces and memories until the transaction ends. Readers are not blocked."""
 
     @abstractmethod
     def fill_vectors(self) -> int:

@@ -210,7 +210,7 @@ class _Filling:
 
 
 def fill(parts: Sequence[Part], budget: int, encoder: Encoder | None, *, around: int) -> _Filling:
-    """The parts as sections within `budget`; `around` is what the pack needs next to them."""
+    """The parts as sections within `budget`; `around` is what the pack needs besides them."""
     asked = {part.kind: part.asked(encoder) for part in parts}
     floors = {part.kind: part.floor(encoder) for part in parts}
     given = allot(asked, floors, budget)

@@ -36,7 +36,7 @@ from memories.store.withdrawn.left_out import find_left_out
 
 _CHECKPOINTS_SHARE: Final = 0.4  # of the budget, on the first page of a thread with turns
 MAX_ROWS: Final = 200  # read for one page
-MIN_BUDGET: Final = 200  # tokens: less leaves no room next to head and cursors
+MIN_BUDGET: Final = 200  # tokens: less has room for head and cursors only
 _CURSOR_TOKENS: Final = 34  # at most, with the mark before it: one for each of its characters
 FRAME: Final = (
     "Checkpoints, newest first:\n(Older checkpoints: cursor=)\nTurns in order:\n(More turns: cursor=)\n"

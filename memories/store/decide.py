@@ -123,7 +123,7 @@ class WriteContext:
 
     `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
     text, `former` is superseded with the same text. `withdrawn` is a withdrawn text with the same letters and digits;
-    `withdrawn_label` is one that a field next to the text repeats, with its path. `is_probed` False: its vector could not
+    `withdrawn_label` is one that a field besides the text repeats, with its path. `is_probed` False: its vector could not
     be compared with all withdrawn texts yet.
     """
 
@@ -180,7 +180,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     perhaps superseding another.
 
     Raises:
-        Conflict: a field next to the text repeats a withdrawn text, or the memory to replace is in another group.
+        Conflict: a field besides the text repeats a withdrawn text, or the memory to replace is in another group.
         InvalidInput: a global draft for a private group, or one that would supersede itself.
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.

@@ -327,7 +327,7 @@ def _stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
 
 
 def notes_of(write: Insert) -> dict[str, Any]:
-    """What the log says next to the new row: why it waits, and how often the guard found each kind."""
+    """What the log says besides the new row: why it waits, and how often the guard found each kind."""
     found = write.prepared.draft.findings
     why = {"why": write.why} if write.why else {}
     return why | {"guard": count_kinds(found)} if found else why

@@ -99,7 +99,7 @@ def wide_json(answer: _WideAnswer) -> Json:
 
 
 def recall_kinds(actor: Actor, request: RecallRequest, kinds: Sequence[str] = ()) -> _WideAnswer:
-    """recall(), and next to it the chunks of files if `kinds` asks for evidence; without that it is recall() alone.
+    """recall(), and in addition the chunks of files if `kinds` asks for evidence; without that it is recall() alone.
 
     Raises as recall() does, and InvalidInput for an unknown kind, or ids with evidence.
     """

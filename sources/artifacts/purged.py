@@ -21,8 +21,8 @@ from sources.artifacts.guarding import GuardedFile
 from sources.artifacts.writing import count_chunks
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
-MAX_SENTENCES: Final = 8  # of a text, the longest ones: each is searched for in every chunk
-_MIN_SENTENCE_CHARS: Final = 40  # shorter ones stand in other texts by chance
+MAX_SENTENCES: Final = 8  # the longest sentences of a text; each is searched for in every chunk
+_MIN_SENTENCE_CHARS: Final = 40  # shorter sentences occur in other texts by chance
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
 _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 

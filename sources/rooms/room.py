@@ -73,7 +73,7 @@ def _read_about(room: Path) -> dict[str, Any]:
     """The content of .room.json, to which people may add keys such as colour, icon and tools.
 
     Raises:
-        RoomBroken: it is not JSON object, so it is not written over.
+        RoomBroken: it is not a JSON object, so it is not written over.
     """
     try:
         found = json.loads((room / _ABOUT).read_text(encoding="utf-8"))

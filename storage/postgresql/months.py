@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import OperationalError, connection, transaction
 
-_AHEAD = 2  # months made next to the current one
+_AHEAD = 2  # months made in addition to the current one
 WAIT = "2s"  # for others who use the table, before a month is left for the next time
 # What no month has: rows that came before anybody made theirs. They move when it is made.
 _REST = "{table}_rest"

@@ -167,7 +167,7 @@ class Chrome:
         self.own.evaluate(FILL, number)
 
     def ring(self) -> None:
-        """Let the alarm go off that comes each minute."""
+        """Trigger the alarm that fires every minute."""
         self.own.evaluate("() => chrome.alarms.create('contact', {when: Date.now()})")
 
     def kill_worker(self) -> None:

@@ -51,7 +51,7 @@ MONTHS = ("January", "March", "May", "July", "September", "November")
 
 
 class Said(NamedTuple):
-    """One thing that somebody tells; `corrects` where it replaces an older fact."""
+    """One statement of a person. `corrects`: it replaces an older fact."""
 
     draft: Draft
     corrects: bool = False

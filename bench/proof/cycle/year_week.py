@@ -1,4 +1,4 @@
-"""One week of the simulated year, in a process of its own whose clock stands in that week."""
+"""Run one week of the simulated year in its own process, whose clock is set to that week."""
 
 import hashlib
 import resource

@@ -304,7 +304,7 @@ def uninstall(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _carried_out(steps: Iterator[str], told: Sequence[str] = ()) -> CommandAnswer:
-    """Take the steps; the answer has a line for each, and what else is told."""
+    """Carry out the steps. The answer has a line for each, followed by the lines of `told`."""
     try:
         lines = [*steps, *told]
     except OSError as error:

@@ -53,8 +53,7 @@ def models() -> list[type[Model]]:
                     take(field.remote_field.model)
             done.append(model)
 
-    first: tuple[type[Model], ...] = (IndexState, *copied)
-    for model in first:
+    for model in (IndexState, *copied):
         take(model)
     return done
 

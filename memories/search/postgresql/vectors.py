@@ -151,7 +151,7 @@ def find_nearest(
 
 
 def narrowing(v: Visibility) -> tuple[str, list[Any]]:
-    """A Visibility as conditions on piece_search next to the room, which let through all of its rows and perhaps more.
+    """A Visibility as conditions on piece_search besides the room, which let through all of its rows and perhaps more.
 
     Read on the rows themselves are only conditions that its columns cannot express and that leave few of a room.
     """

@@ -420,7 +420,6 @@ def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
         parts.append(f"AND room IN ({placeholders(groups)})")
         params += groups
     standing = standing_condition(v)
-    values: Sequence[Any]
     if standing and not needs_rows(v):
         where, values = index_filter(v, standing)
     else:

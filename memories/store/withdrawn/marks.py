@@ -351,7 +351,7 @@ def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
 def find_withdrawn_labels(
     drafts: Sequence[tuple[Group, Draft]], *, names: Sequence[str] = LABELS
 ) -> list[tuple[str, Withdrawn] | None]:
-    """The first of these fields next to each draft's text that is a withdrawn text, with its path; at most two queries."""
+    """The first of these fields besides each draft's text that is a withdrawn text, with its path; at most two queries."""
     asked = [
         (number, group.key, path, text)
         for number, (group, draft) in enumerate(drafts)

@@ -30,7 +30,7 @@ LONGEST_HEALING_S = 20.0
 
 @pytest.mark.parametrize(("name", "whole", "quick"), [("memory", 8, 2), ("redis", 12, 3)])
 def test_jobs_run_on_time_and_never_twice(tmp_path: Path, name: str, whole: int, quick: int) -> None:
-    """Let it tick for minutes; kill worker and Redis at seeded random moments; count the ticks."""
+    """Run the worker for minutes, kill it and Redis at seeded random moments, and count the ticks."""
     home = with_tables(tmp_path / "home")
     broker = RedisBroker(tmp_path) if name == "redis" else None
     chance = random.Random(f"{SEED}:{name}")

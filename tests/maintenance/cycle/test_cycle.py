@@ -102,7 +102,7 @@ def test_a_recalled_memory_decays_more_slowly(ledger: Group) -> None:
 
 
 def test_decay_stops_at_the_floor(ledger: Group) -> None:
-    old = row(ledger, "nobody asks for it", confidence=0.5)
+    old = row(ledger, "it is never recalled", confidence=0.5)
     decays(2_000)
     assert fresh(old).confidence == 0.02
 

@@ -8,7 +8,7 @@ from memories.embedding import Encoder
 from memories.lifecycle.verbs import retract
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
-from memories.recall.pipeline import describes_somebody
+from memories.recall.pipeline import describes_person
 from tests.memories.builders import kept
 from tests.people import person
 
@@ -25,8 +25,8 @@ QUESTION = "On which afternoon is the author of ADR-14 never there?"
         "which hours does the one who looks after search keep",
     ],
 )
-def test_a_question_describes_somebody(question: str) -> None:
-    assert describes_somebody(question)
+def test_a_question_describes_a_person(question: str) -> None:
+    assert describes_person(question)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_question_describes_somebody(question: str) -> None:
     ],
 )
 def test_others_do_not(question: str) -> None:
-    assert not describes_somebody(question)
+    assert not describes_person(question)
 
 
 @pytest.fixture
