@@ -735,7 +735,7 @@ class Migration(migrations.Migration):
                             ("approved", "approved: carried out"),
                             ("rejected", "rejected: declined in review"),
                             ("stale", "stale: its target changed meanwhile"),
-                            ("expired", "expired: nobody decided in time"),
+                            ("expired", "expired: it was not decided in time"),
                         ],
                         default="waiting",
                         max_length=10,
