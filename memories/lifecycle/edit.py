@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from access import audit
 from access.actor import WRITE, Actor
@@ -29,10 +30,9 @@ from memories.draft import (
     held_for_person,
 )
 from memories.draft.kinds import check_ahead
-from memories.draft.registry import OnEdit, values_from_json
+from memories.draft.registry import OnEdit
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
-from memories.lifecycle.target import upper_first
 from memories.models import Memory, Unprobed
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
@@ -207,24 +207,14 @@ def change_of(differing: Collection[str]) -> Change:
 def _propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) -> EditResult:
     """Record the change of fields other than the text and type as a proposal; inside the transaction."""
     memory = ready.memory
-    wanted: dict[str, Any] = {
-        field.name: as_json(getattr(ready.draft, field.name))
-        for field in EDITED
-        if field.name in ready.differing
-    }
+    names = [field.name for field in EDITED if field.name in ready.differing]
+    wanted: dict[str, Any] = {name: as_json(getattr(ready.draft, name)) for name in names}
     proposal = propose(
         actor, EDIT_FIELDS, group=memory.group, memory=memory, version=memory_version(memory), arguments=wanted,
         reason=reason, why=why,
     )  # fmt: skip
-    changed: dict[str, list[Any]] = {
-        name: [as_json(getattr(memory, name)), value] for name, value in wanted.items()
-    }
+    changed = {name: [as_json(getattr(memory, name)), value] for name, value in wanted.items()}
     return EditResult(EditOutcome.QUEUED, memory, None, changed, why, proposal.id)
-
-
-def proposed_fields(arguments: dict[str, Any]) -> EditDraft:
-    """The edit that _propose_fields() recorded."""
-    return EditDraft(**values_from_json(arguments))
 
 
 def _find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
@@ -278,7 +268,7 @@ def _write_version(
     if draft.content != old.content:
         withdrawn = find_withdrawn(old.group, old.scope, draft.content)
         if withdrawn is not None and withdrawn.is_refused:
-            raise Conflict(upper_first(withdrawn.describe(actor)), field="content")
+            raise Conflict(capfirst(withdrawn.describe(actor)), field="content")
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
         hint = "Retract one of the two."

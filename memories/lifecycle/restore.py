@@ -61,7 +61,8 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
         change, target = Change.RESTORE_VERSION, memory
     elif memory.state in RESTORABLE:
         change, target = Change.RESTORE, memory
-        if memory.state == State.MERGED and _was_merged_by_person(memory):
+        last = log_of(memory, Operation.MERGE).first() if memory.state == State.MERGED else None
+        if last is not None and "moved" in last.payload:  # a kept wording was merged by no person
             require_person(actor, "undo the merge of")
             require_right(actor, memory, right=CURATE)
     else:
@@ -69,7 +70,8 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
             f"{memory.id} is {memory.state}; 'restore' needs a memory that is {' or '.join(RESTORABLE)}.",
             hint=_hint_instead(memory),
         )
-    is_persons = memory.state == State.FORGOTTEN and _was_forgotten_by_person(memory)
+    hidden = log_of(memory, Operation.FORGET).first() if memory.state == State.FORGOTTEN else None
+    is_persons = hidden is not None and not is_by_agent(hidden)
     return change_or_propose(
         actor, change, target, partial(carry_out, actor, memory, reason=reason),
         reason=reason, dry_run=dry_run, arguments={"version": str(memory.id)},
@@ -98,15 +100,8 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
         dict.fromkeys((_consequence_of(memory), *(line for line in done.lines if line != told), *stays))
     )
     return ChangeResult(
-        Operation.RESTORE.value,
-        memory.id,
-        memory.state,
-        memory.trust,
-        count,
-        lines,
-        dry_run,
-        changes=differences,
-    )
+        Operation.RESTORE.value, memory.id, memory.state, memory.trust, count, lines, dry_run, changes=differences
+    )  # fmt: skip
 
 
 def _rows_to_restore(memory: Memory) -> list[FormerRow]:
@@ -204,15 +199,3 @@ def _is_own_retraction(actor: Actor, memory: Memory) -> bool:
     if actor.is_person or last is None or last.at <= timezone.now() - timedelta(hours=UNDO_HOURS):
         return False
     return (last.actor, last.token) == (actor.name, actor.token_id)
-
-
-def _was_forgotten_by_person(memory: Memory) -> bool:
-    """True if a person hid the memory last."""
-    last = log_of(memory, Operation.FORGET).first()
-    return last is not None and not is_by_agent(last)
-
-
-def _was_merged_by_person(memory: Memory) -> bool:
-    """True if a person merged the memory into another one; a kept wording was not."""
-    last = log_of(memory, Operation.MERGE).first()
-    return last is not None and "moved" in last.payload

@@ -225,17 +225,17 @@ def _prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> S
     live = newest(same.select_related("group", "thread"))
     if live is not None:
         return _existing_successor(actor, memory, live)
-    edit = prepare_edit(actor, memory.id, EditDraft(content=text)) if memory.state == State.LIVE else None
-    if edit is not None:
-        prepared = edit.prepared
+    if memory.state == State.LIVE:
+        ready = Successor(edit=prepare_edit(actor, memory.id, EditDraft(content=text)))
     else:  # a memory of its own: what was retracted no longer counted
         draft = replace(as_draft(memory), content=text, valid_to=None, expires_at=None)
-        prepared = prepare_store(actor, replace(draft, confidence=max(draft.confidence, 0.7)))
-    if prepared is not None and any(
-        n.is_same and n.memory.key == memory.key for n in prepared.probed_neighbours
-    ):
+        draft = replace(draft, confidence=max(draft.confidence, 0.7))
+        ready = Successor(text=prepare_store(actor, draft))
+    prepared = ready.edit.prepared if ready.edit is not None else ready.text
+    near = prepared.probed_neighbours if prepared is not None else ()
+    if any(each.is_same and each.memory.key == memory.key for each in near):
         raise _same_text_error()
-    return Successor(edit=edit, text=None if edit is not None else prepared)
+    return ready
 
 
 def _existing_successor(actor: Actor, memory: Memory, found: Memory) -> Successor:
@@ -250,11 +250,8 @@ def _put_in_place(
 ) -> _Replacement:
     """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
-        return _Replacement(
-            ready.memory,
-            ready.memory,
-            (gettext("its id leads to {id} from now on").format(id=ready.memory.id),),
-        )
+        line = gettext("its id leads to {id} from now on").format(id=ready.memory.id)
+        return _Replacement(ready.memory, ready.memory, (line,))
     if ready.edit is not None:
         edited = carry_out_edit(actor, ready.edit, reason=reason, is_decided=is_decided)
         memory.refresh_from_db()
@@ -279,9 +276,8 @@ def _store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> _
 
 
 def _waiting_successor(successor: Memory, why: str) -> _Replacement:
-    return _Replacement(
-        None, successor, (gettext("its successor waits for a curator: {why}").format(why=why),)
-    )
+    line = gettext("its successor waits for a curator: {why}").format(why=why)
+    return _Replacement(None, successor, (line,))
 
 
 def _same_text_error() -> InvalidInput:

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from access import audit
@@ -243,12 +244,14 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
         if takes_back and decides:
             return mark.kind == TombstoneKind.REJECTED and mark.group_id == memory.group_id
         # What an agent brings back is another version than the rejected one, or stays rejected.
-        return _is_rejection_of(mark, memory, alone=not decides and memory.trust not in WITHDRAWN_TRUSTS)
+        is_alone = not decides and memory.trust not in WITHDRAWN_TRUSTS
+        own = [memory] if is_alone else versions_of(memory)
+        return mark.kind == TombstoneKind.REJECTED and any(mark.memory_id == row.id for row in own)
 
     withdrawn = find_withdrawn(memory.group, memory.scope, memory.content)
     if withdrawn is not None and not passes(withdrawn.tombstone):
         if withdrawn.is_refused:
-            raise Conflict(upper_first(withdrawn.describe(actor)), hint=_LIFT_HINT)
+            raise Conflict(capfirst(withdrawn.describe(actor)), hint=_LIFT_HINT)
         if not decides:
             raise Conflict(
                 f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group."
@@ -265,11 +268,8 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
 
 def also_left_out(memory: Memory) -> tuple[str, ...]:
     """The consequences for other memories when this one's text is withdrawn: recall leaves them out unchanged."""
-    others = linked_in_other_dress(memory)
-    return tuple(
-        gettext("recall leaves out {id} too: the same text in other dress").format(id=row.id)
-        for row in others
-    )
+    line = gettext("recall leaves out {id} too: the same text in other dress")
+    return tuple(line.format(id=row.id) for row in linked_in_other_dress(memory))
 
 
 def barred_line(memory: Memory) -> str:
@@ -280,18 +280,6 @@ def barred_line(memory: Memory) -> str:
         else gettext("in its group")
     )
     return gettext("the same text is refused {where} from now on").format(where=where)
-
-
-def _is_rejection_of(mark: Tombstone, memory: Memory, *, alone: bool) -> bool:
-    """True if the tombstone was laid by rejecting or quarantining this memory; `alone`: and not another version of it."""
-    if mark.kind != TombstoneKind.REJECTED:
-        return False
-    return any(mark.memory_id == version.id for version in ([memory] if alone else versions_of(memory)))
-
-
-def upper_first(sentence: str) -> str:
-    """The sentence with a capital letter."""
-    return sentence[:1].upper() + sentence[1:]
 
 
 def check_not_withdrawn(actor: Actor, memory: Memory, *, takes_back: bool) -> None:

@@ -98,23 +98,16 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 def _forget(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     until = timezone.now() + timedelta(days=settings.LOCI.maintenance.retention_days)
-    consequences = (
-        gettext("it is hidden from recall; 'restore' brings it back until {until:%Y-%m-%d}").format(
-            until=until
-        ),
-    )
+    line = gettext("it is hidden from recall; 'restore' brings it back until {until:%Y-%m-%d}")
+    consequences = (line.format(until=until),)
     new = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
 
     with transaction.atomic():
         hold_groups([memory.group_id])
         reach = find_reach(memory, [memory])  # before the row loses the key of its summary
-
-        def follow_up() -> DerivedChanges:
-            return withdraw_derived(actor, reach)
-
         return change_fields(
             actor, memory, Operation.FORGET, new, consequences,
-            reason=reason, dry_run=dry_run, follow_up=follow_up,
+            reason=reason, dry_run=dry_run, follow_up=partial(withdraw_derived, actor, reach),
         )  # fmt: skip
 
 
@@ -137,9 +130,15 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
         raise_doubt(actor, memory, reason)
 
     return change_fields(
-        actor, memory, Operation.DISPUTE, {}, consequences,
-        reason=reason, dry_run=dry_run, follow_up=follow_up,
-    )  # fmt: skip
+        actor,
+        memory,
+        Operation.DISPUTE,
+        {},
+        consequences,
+        reason=reason,
+        dry_run=dry_run,
+        follow_up=follow_up,
+    )
 
 
 @one_change
@@ -170,9 +169,8 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
         return _settle_doubt(actor, memory, reason=reason, dry_run=dry_run)
     consequence = gettext("recall returns it")
     return _set_trust(
-        actor, memory.id, Trust.ACTIVE, consequence,
-        reason=reason, dry_run=dry_run, follow_up=approve_text,
-    )  # fmt: skip
+        actor, memory.id, Trust.ACTIVE, consequence, reason=reason, dry_run=dry_run, follow_up=approve_text
+    )
 
 
 def _settle_doubt(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
@@ -276,10 +274,8 @@ def _set_trust(
     require_state(memory, State.LIVE, verb="set the trust of")
     if memory.trust == trust:
         raise Conflict(f"{memory.id} is already {trust}.")
-
     if trust == Trust.ACTIVE:
         check_not_barred(actor, memory)
-
     is_rejected = trust == Trust.REJECTED
     same = find_counting_same(memory) if is_rejected and memory.trust == Trust.CANDIDATE else None
 

@@ -19,8 +19,9 @@ from access.audit.operations import Operation
 from access.errors import Conflict, LociError, NotFound, NotPermitted
 from access.models import AuditEntry
 from memories.browse.listing import in_groups
-from memories.draft import MAX_REASON_CHARS
-from memories.lifecycle.edit import EDIT_FIELDS, edit, proposed_fields
+from memories.draft import MAX_REASON_CHARS, EditDraft
+from memories.draft.registry import values_from_json
+from memories.lifecycle.edit import EDIT_FIELDS, edit
 from memories.lifecycle.propose import (
     FILE_TEXT,
     ProposalKind,
@@ -224,7 +225,8 @@ def _run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResul
 
 def _run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     """Change the proposed fields; new times are a new version with the same text."""
-    edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
+    wanted = EditDraft(**values_from_json(proposal.arguments))
+    edited = edit(actor, target_of(proposal).id, wanted, reason=reason)
     memory = edited.memory
     lines = tuple(
         gettext("{label}: {text}").format(

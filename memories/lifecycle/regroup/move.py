@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -40,8 +41,6 @@ from storage.changes import changing
 from storage.ids import new_id
 
 _TO = "to"  # the argument that errors name
-
-
 _FOLLOWED = (State.SUPERSEDED, State.MERGED)  # of these, the current memory moves
 UNDONE = "the move was undone"
 _MAX_SOURCES = 100  # of a filter
@@ -218,9 +217,8 @@ def move_memories(
     wanted = _check_filter(wanted or PartFilter())
     source = find_group(actor, slug, right=CURATE)
     target = _find_target(actor, source, to)
-    return _move_heads(
-        actor, source, target, lambda: list(_select_heads(source, wanted)), reason=reason, dry_run=dry_run
-    )
+    heads = _select_heads(source, wanted)
+    return _move_heads(actor, source, target, lambda: list(heads), reason=reason, dry_run=dry_run)
 
 
 def move_chosen(
@@ -234,7 +232,7 @@ def move_chosen(
     target = _find_target(actor, source, to)
     keys = [head_of(row).key if row.state in _FOLLOWED else row.key for row in chosen]
     return _move_heads(
-        actor, source, target, lambda: _read_heads(keys, source), reason=reason, dry_run=dry_run
+        actor, source, target, partial(_read_heads, keys, source), reason=reason, dry_run=dry_run
     )
 
 
@@ -354,21 +352,15 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     target = Group.objects.get(id=first.group)
     undoing = replace(actor, run=new_id())
     with transaction.atomic():
-        moved = Memory.objects.filter(
-            key__in=[row.row for row in rows if row.is_memory], state=State.LIVE
-        ).count()
+        keys = [row.row for row in rows if row.is_memory]
+        moved = Memory.objects.filter(key__in=keys, state=State.LIVE).count()
         reverse(undoing, rows, Terms(UNDONE, right=CURATE, field="run"))
         _log_part(undoing, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)
     return PartMove(target.slug, source.slug, moved, len(rows), is_undo=True, dry_run=dry_run)
 
 
-def _carry_out_move(
-    actor: Actor,
-    plan: MovePlan,
-    *,
-    reason: str = "",
-) -> tuple[str, ...]:
+def _carry_out_move(actor: Actor, plan: MovePlan, *, reason: str) -> tuple[str, ...]:
     """Move what the plan names in the caller's transaction, which holds both groups; lines on what followed."""
     rows, roots = plan.rows, [root for family in plan.moving for root in family.roots]
     if not rows:
@@ -460,14 +452,9 @@ def write_rows(
 def move_relations(keys: Sequence[int], plan: MovePlan) -> None:
     """Move relations with their entities; one that the target has already stays with the old group."""
     rows = Relation.objects.filter(pk__in=keys)
-    there = set(
-        Relation.objects.filter(
-            group=plan.target,
-            retired_at=None,
-            valid_to=None,
-            subject__in=rows.values("subject"),
-        ).values_list("subject", "predicate", "object")
-    )
+    current = Relation.objects.filter(group=plan.target, retired_at=None, valid_to=None)
+    same = current.filter(subject__in=rows.values("subject"))
+    there = set(same.values_list("subject", "predicate", "object"))
     moved = [row.pk for row in rows if (row.subject_id, row.predicate, row.object_id) not in there]
     Relation.objects.filter(pk__in=moved).update(group=plan.target, updated_at=timezone.now())
 

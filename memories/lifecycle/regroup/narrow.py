@@ -96,13 +96,13 @@ def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, .
     A memory stays if its text is live as a global one, was withdrawn since, or if a newer version is the group's own.
     """
     narrowed = Memory.objects.filter(group=group, scope=Scope.GROUP, id__in=_narrowed_ids(group))
-    rows = {
-        row.key: row for row in narrowed.order_by("-key")
-    }  # the newest first: what stays keeps its former versions
+    # The newest first: what stays keeps its former versions.
+    rows = {row.key: row for row in narrowed.order_by("-key")}
     changed, staying = 0, _Staying()
     for row in rows.values():
         successor = row.superseded_by_id
-        if successor in staying or (successor is not None and successor not in rows and is_own(successor)):
+        newer = Memory.objects.filter(key=successor, scope=Scope.GROUP)
+        if successor in staying or (successor is not None and successor not in rows and newer.exists()):
             staying[row.key] = StayingMemory(row.id, "a newer version of it is the group's own")
             continue
         values = {"scope": (Scope.GLOBAL, Scope.GROUP)}
@@ -110,11 +110,6 @@ def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, .
         changed += done.restored
         staying |= {each.row: StayingMemory(row.id, each.why) for each in done.kept}
     return changed, tuple(staying.values())
-
-
-def is_own(key: int) -> bool:
-    """True if the memory is its group's own."""
-    return Memory.objects.filter(key=key, scope=Scope.GROUP).exists()
 
 
 def _narrowed_ids(group: Group) -> list[str]:

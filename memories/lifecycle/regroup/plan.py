@@ -4,7 +4,7 @@ A family moves together: a memory with all its versions, its other wordings, and
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -104,17 +104,15 @@ class MovePlan:
 
 def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) -> MovePlan:
     """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
-    why: _Reasons = {}
+    why: _Reasons = {}  # the first reason of each that stays
     for check in (
         _refuse_state, _refuse_conversations, _refuse_global, refuse_withdrawn, _refuse_guarded, _refuse_twins,
-        _refuse_sources, _refuse_waiting,
+        _refuse_sources, _refuse_waiting, *additions("reasons to stay"),
     ):  # fmt: skip
-        _add_reasons(why, check([each for each in families if each.head.key not in why], target))
-    for reason in additions("reasons to stay"):
-        _add_reasons(why, reason([each for each in families if each.head.key not in why], target))
+        why |= check([each for each in families if each.head.key not in why], target)
     relations = _find_relations(families, source)
     while torn := _torn_apart([each for each in families if each.head.key not in why], relations):
-        _add_reasons(why, torn)
+        why |= torn
     moving = tuple(each for each in families if each.head.key not in why)
     roots = {root for family in moving for root in family.roots}
     along = tuple(row.pk for row in relations if _goes_along(row, roots))
@@ -122,20 +120,14 @@ def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) ->
     return MovePlan(source, target, moving, staying, along)
 
 
-def _add_reasons(why: _Reasons, more: Mapping[int, str]) -> None:
-    """Keep the first reason of each family."""
-    for key, reason in more.items():
-        why.setdefault(key, reason)
-
-
 def _refuse_state(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """Withdrawn memories stay: their tombstones are this group's. So do those that a person has to judge."""
+    line = gettext("it is {state} and {trust}; only a live memory that is not rejected or quarantined moves")
+    heads = [family.head for family in families]
     return {
-        family.head.key: gettext(
-            "it is {state} and {trust}; only a live memory that is not rejected or quarantined moves"
-        ).format(state=pgettext("word", family.head.state), trust=pgettext("word", family.head.trust))
-        for family in families
-        if family.head.state != State.LIVE or family.head.trust not in _MOVABLE_TRUST
+        head.key: line.format(state=pgettext("word", head.state), trust=pgettext("word", head.trust))
+        for head in heads
+        if head.state != State.LIVE or head.trust not in _MOVABLE_TRUST
     }
 
 
@@ -145,27 +137,21 @@ def _refuse_conversations(families: Sequence[MovingFamily], target: Group) -> _R
     for family in families:
         captured = next((r.thread for r in family.rows if r.thread and r.thread.platform), None)
         if captured is not None:
-            why[family.head.key] = gettext("it belongs to the conversation “{label}”: move that one").format(
-                label=captured.label
-            )
+            line = gettext("it belongs to the conversation “{label}”: move that one")
+            why[family.head.key] = line.format(label=captured.label)
     keys = {row.key: family.head.key for family in families for row in family.rows}
     for some in batches(keys):
         for thread in Thread.objects.filter(summary__in=some):
-            why[keys[thread.summary_id or 0]] = gettext(
-                "it sums up the conversation “{label}”: move that one"
-            ).format(label=thread.label)
+            line = gettext("it sums up the conversation “{label}”: move that one")
+            why[keys[thread.summary_id or 0]] = line.format(label=thread.label)
     return why
 
 
 def _refuse_global(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """A private group has no global memories."""
-    if not target.private:
-        return {}
-    return {
-        family.head.key: gettext("it is global, and '{group}' is private").format(group=target.slug)
-        for family in families
-        if any(row.scope == Scope.GLOBAL for row in family.rows)
-    }
+    line = gettext("it is global, and '{group}' is private").format(group=target.slug)
+    shown = [each for each in families if any(row.scope == Scope.GLOBAL for row in each.rows)]
+    return {family.head.key: line for family in shown if target.private}
 
 
 def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> _Reasons:
@@ -185,13 +171,10 @@ def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> _Reason
 
 def _refuse_guarded(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """Texts that the target's rules for sensitive text would change, refuse or hold."""
-    return {
-        head: gettext("the rules of '{group}' for sensitive text do not take it as it is").format(
-            group=target.slug
-        )
-        for head, row in _live_rows(families)
-        if not is_taken_as_is(row, target)
-    }
+    line = gettext("the rules of '{group}' for sensitive text do not take it as it is").format(
+        group=target.slug
+    )
+    return {head: line for head, row in _live_rows(families) if not is_taken_as_is(row, target)}
 
 
 def is_taken_as_is(row: Memory, target: Group) -> bool:
