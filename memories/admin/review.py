@@ -139,7 +139,7 @@ def _undo_view(request: HttpRequest) -> HttpResponse:
     actor, lines, failed = actor_of(request), list[str](), list[str]()
     for entries in reversed(parse_entries(request.POST.get("entries", ""))):
         try:
-            lines += take_back(actor, entries).consequences
+            lines += take_back(actor, entries)
         except LociError as refusal:
             failed.append(str(refusal))
     status = 409 if failed and not lines else 200

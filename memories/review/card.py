@@ -225,15 +225,14 @@ def _proposal_choices(proposal: Proposal, *, is_recalled: bool) -> tuple[Choice,
 
     `is_recalled`: it is about a memory, so that its effect on recall can be shown.
     """
-    undo = (
-        gettext("it is as before, and the proposal waits again")
-        if proposal_kinds()[proposal.verb].undone_from
-        else ""
-    )
-    again = gettext("the proposal waits again")
+    approve, undo = CHOICES["approve"], gettext("it is as before, and the proposal waits again")
     return (
-        replace(CHOICES["approve"], undo=undo, preview=CHOICES["approve"].preview if is_recalled else ""),
-        replace(CHOICES["reject"], undo=again, preview=""),
+        replace(
+            approve,
+            undo=undo if proposal_kinds()[proposal.verb].undone_from else "",
+            preview=approve.preview if is_recalled else "",
+        ),
+        replace(CHOICES["reject"], undo=gettext("the proposal waits again"), preview=""),
     )
 
 
@@ -242,18 +241,13 @@ def _compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[
     given = (str(proposal.arguments.get(name, "")) for name in (*OTHERS, "version"))
     named = [value for value in given if is_id(value)]
     others = list(Memory.objects.filter(as_q(listed_by(actor, None)), id__in=named).select_related("group"))
-    return [
-        _ComparedMemory(row, diff_words(row.content, memory.content))
-        for row in others
-        if row.key != memory.key
-    ]
+    others = [row for row in others if row.key != memory.key]
+    return [_ComparedMemory(row, diff_words(row.content, memory.content)) for row in others]
 
 
 _UNDO_REPLACING: Final = gettext_noop(
     "the former text is the newest version again; this one stays as history"
 )
-
-
 # The decisions of the kinds of cards, in the order of their buttons; of the others, those of _choices_of().
 _OFFERED: Final = {
     CardKind.CONFLICT: ("supersede", "dismiss", "merge", "reject", "edit"),
@@ -276,7 +270,7 @@ def _choices_of(kind: CardKind, beside: Sequence[_ComparedMemory]) -> tuple[Choi
     return tuple(chosen.values())
 
 
-def _card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool = False) -> CardKind:
+def _card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool) -> CardKind:
     """The kind of a memory's card; a candidate that rests on evidence is a promotion.
 
     A disputed memory with sensitive text is first of all that.
@@ -320,12 +314,9 @@ def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[
     piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
     if piece is None or piece.embedding is None:
         return []
-    visibility = listed_by(
-        actor,
-        memory.group,
-        states=frozenset({State.LIVE, State.RETRACTED}),
-        narrowing=Narrowing(types=frozenset({memory.type})),
-    )
+    narrowing = Narrowing(types=frozenset({memory.type}))
+    states = frozenset({State.LIVE, State.RETRACTED})
+    visibility = listed_by(actor, memory.group, states=states, narrowing=narrowing)
     hits = search_index().nearest(as_vector(piece.embedding), visibility, limit=2 * BESIDE)
     neighbours = [hit for hit in hits if hit.score >= MIN_COSINE]
     rows = Memory.objects.select_related("group").in_bulk([hit.key for hit in neighbours])

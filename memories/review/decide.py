@@ -6,7 +6,7 @@ the names of the audit rows that it wrote; take_back() undoes the changes that t
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
-from memories.lifecycle.target import ChangeResult, check_shown, require_person, require_right
+from memories.lifecycle.target import check_shown, require_person, require_right
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
 from memories.models import LinkStatus
@@ -163,22 +163,29 @@ def decide_many(
     return _DecisionResults(tuple(done), tuple(failed))
 
 
+def _apply_verb(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
+    """Apply the verb of that name to the memory, or to both."""
+    verb = verbs.VERBS[decision.verb]
+    id_, other = (decision.id, _other_id(decision)) if verb.other else (_single_id(decision), "")
+    done = verb.apply(actor, id_, other=str(other), text=decision.content, reason=decision.reason)
+    return [_DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))]
+
+
 def _approve_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Approve the memory, or carry out the proposal."""
-    if decision.proposal:
-        done, entries = approve_proposal(actor, decision.proposal, reason=decision.reason)
-        return [_DecisionResult(done.consequences, done.id, entries)]
-    done = verbs.approve(actor, _single_id(decision), reason=decision.reason)
-    return [_result(done)]
+    if not decision.proposal:
+        return _apply_verb(actor, replace(decision, verb="approve"))
+    done, entries = approve_proposal(actor, decision.proposal, reason=decision.reason)
+    return [_DecisionResult(done.consequences, done.id, entries)]
 
 
 def _reject_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Reject the memory, or decline the proposal."""
-    if decision.proposal:
-        proposal, entries = reject_proposal(actor, decision.proposal, reason=decision.reason)
-        about = proposal.memory.id if proposal.memory is not None else proposal.id
-        return [_DecisionResult((gettext("nothing changes"),), about, entries)]
-    return [_result(verbs.reject(actor, _single_id(decision), reason=decision.reason))]
+    if not decision.proposal:
+        return _apply_verb(actor, decision)
+    proposal, entries = reject_proposal(actor, decision.proposal, reason=decision.reason)
+    about = proposal.memory.id if proposal.memory is not None else proposal.id
+    return [_DecisionResult((gettext("nothing changes"),), about, entries)]
 
 
 def edit_text(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
@@ -186,11 +193,8 @@ def edit_text(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     if not decision.content.strip():
         raise InvalidInput("The new text is empty.", hint="Type the new text.", field="content")
     edited = edit(actor, decision.id, EditDraft(content=decision.content), reason=decision.reason)
-    consequence = (
-        gettext("a new version has this text")
-        if not edited.why
-        else gettext("it waits: {why}").format(why=edited.why)
-    )
+    waits = gettext("it waits: {why}").format(why=edited.why)
+    consequence = waits if edited.why else gettext("a new version has this text")
     entry = _last_entry(edited.memory.id, Operation.EDIT)
     return [_DecisionResult((consequence,), edited.memory.id, entry)]
 
@@ -198,7 +202,7 @@ def edit_text(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
 def _edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Edit, then approve. Two transactions, since the text is embedded first; a refused approval keeps the edit."""
     edited = edit_text(actor, decision)
-    return [*edited, *_approve_one(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
+    return [*edited, *_approve_one(actor, replace(decision, id=edited[0].id))]
 
 
 def _mask_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
@@ -208,23 +212,11 @@ def _mask_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     return [_DecisionResult(lines, edited.memory.id)]  # no undo: the guard would mask the former text again
 
 
-def _quarantine_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
-    """Keep the memory away from agents."""
-    return [_result(verbs.quarantine(actor, _single_id(decision), reason=decision.reason))]
-
-
 def _keep_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Leave sensitive text as it is."""
     memory, _ = keep_text(actor, _single_id(decision), reason=decision.reason)
     lines = (gettext("the text stays as it is"), gettext("secrets of a certain format reach no agent"))
     return [_DecisionResult(lines, memory.id, _last_entry(memory.id, Operation.GUARD))]
-
-
-def _merge_pair(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
-    """Merge the memory into the other one."""
-    other = _other_id(decision)
-    done = verbs.merge(actor, decision.id, other, content=decision.content, reason=decision.reason)
-    return [_result(done)]
 
 
 def _replace_other(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
@@ -234,7 +226,7 @@ def _replace_other(actor: Actor, decision: ReviewDecision) -> list[_DecisionResu
     old = find_memory(actor, _other_id(decision), field="other")
     if approved and old.superseded_by_id is not None and head_of(old).key == by.key:
         return approved  # the approval has replaced the other already
-    return [*approved, _result(verbs.supersede(actor, old.id, by.id, reason=decision.reason))]
+    return [*approved, *_apply_verb(actor, replace(decision, id=old.id, other=by.id))]
 
 
 def _dismiss_link(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
@@ -281,10 +273,6 @@ def _other_id(decision: ReviewDecision) -> str | UUID:
     return decision.other
 
 
-def _result(done: ChangeResult) -> _DecisionResult:
-    return _DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))
-
-
 def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
     """The name of the audit row that this decision has written about the memory; empty if it wrote none."""
     about = {"origin": OWN, "memory_id": memory_id, "operation": operation}
@@ -292,16 +280,11 @@ def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
     return tuple(row.name for row in rows.order_by("-key")[:1])
 
 
-@dataclass(frozen=True)
-class _UndoneDecision:
-    """The consequences of undoing a decision, in words."""
-
-    consequences: tuple[str, ...]
-
-
 @one_change
-def take_back(actor: Actor, entries: Sequence[str]) -> _UndoneDecision:
-    """Undo the decisions that wrote the audit rows with these names (AuditEntry.name); all of it or nothing.
+def take_back(actor: Actor, entries: Sequence[str]) -> tuple[str, ...]:
+    """Undo the decisions that wrote the audit rows with these names (AuditEntry.name); the consequences in words.
+
+    All of it or nothing.
 
     Raises:
         InvalidInput: there are too many names.
@@ -325,7 +308,7 @@ def take_back(actor: Actor, entries: Sequence[str]) -> _UndoneDecision:
         raise Conflict("It was undone already.", hint="Nothing was changed.", field=_FIELD)
     reason = f"audit row {found[0].name} was undone"
     done = reverse(actor, rows, Terms(reason, right=CURATE, besides=changes, is_decision=True, field=_FIELD))
-    return _UndoneDecision(tuple(dict.fromkeys(done.lines)))
+    return tuple(dict.fromkeys(done.lines))
 
 
 def _find_decision(actor: Actor, name: str) -> AuditEntry:
@@ -354,13 +337,13 @@ CHOICES: Final[dict[str, Choice]] = {
         Choice("edit", edit_text, "e", gettext_noop("Edit"), gettext_noop("Edited"), gettext_noop("edit the text"),
                undo=gettext_noop("the former text is the newest version again"), takes_text=True),
         Choice("edit-approve", _edit_and_approve, "", gettext_noop("Save and approve"), gettext_noop("Edited and approved"), takes_text=True),
-        Choice("merge", _merge_pair, "m", gettext_noop("Merge"), gettext_noop("Merged"), gettext_noop("merge it into the selected memory"),
+        Choice("merge", _apply_verb, "m", gettext_noop("Merge"), gettext_noop("Merged"), gettext_noop("merge it into the selected memory"),
                undo=gettext_noop("the two are separate again"), preview="merge", takes_other=True, takes_text=True),
         Choice("supersede", _replace_other, "s", gettext_noop("Replace"), gettext_noop("Replaced"), gettext_noop("replace the selected memory by it"),
                undo=gettext_noop("both are live again"), preview="replace", takes_other=True),
         Choice("mask", _mask_one, "h", gettext_noop("Mask"), gettext_noop("Masked"), gettext_noop("mask the values in a new version"),
                makes_text=True),
-        Choice("quarantine", _quarantine_one, "q", gettext_noop("Quarantine"), gettext_noop("Quarantined"), gettext_noop("quarantine: agents never see it"),
+        Choice("quarantine", _apply_verb, "q", gettext_noop("Quarantine"), gettext_noop("Quarantined"), gettext_noop("quarantine: agents never see it"),
                undo=gettext_noop("its former trust comes back"), at_once=True),
         Choice("keep", _keep_one, "y", gettext_noop("Keep"), gettext_noop("Kept"), gettext_noop("keep sensitive text as it is"),
                undo=gettext_noop("it is listed again"), at_once=True),

@@ -26,8 +26,6 @@ _PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 
 # Rejected and quarantined memories have been decided about.
 _DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
-
-
 MAX_COMPARED: Final = 200  # of one move; each costs a vector search inside its transaction
 
 
@@ -60,25 +58,17 @@ def find_pairs(memories: Sequence[Memory], *, now: datetime | None = None) -> li
 
 def _first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
     """The vectors of the memories' first pieces, which the write path uses too, by the memory's key."""
-    rows = Piece.objects.filter(
-        memory__in=[memory.key for memory in memories],
-        ordinal=0,
-        embedding__isnull=False,
-        model=indexed_model(),
-    )
+    keys = [memory.key for memory in memories]
+    rows = Piece.objects.filter(memory__in=keys, ordinal=0, embedding__isnull=False, model=indexed_model())
     return {key: as_vector(blob) for key, blob in rows.values_list("memory_id", "embedding")}
 
 
 def _compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
     """The pairs of one memory with its neighbours, nearest first."""
     visibility = Visibility(
-        groups=frozenset({memory.group_id}),
-        include_global=True,
-        states=frozenset({State.LIVE}),
-        trusts=_DECIDABLE,
-        now=now,
-        types=frozenset({memory.type}),
-    )
+        groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
+        trusts=_DECIDABLE, now=now, types=frozenset({memory.type}),
+    )  # fmt: skip
     compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
     neighbours = search_neighbours(compared_text, vector, visibility)
     return [pair for neighbour in neighbours if (pair := _pair_with(memory, neighbour)) is not None]
@@ -134,7 +124,6 @@ def link_moved_pairs(actor: Actor, moved: Sequence[Memory]) -> tuple[str, ...]:
         )
         lines.append(line.format(count=len(pairs)))
     if left > 0:
-        lines.append(
-            gettext("{left} of them were not compared with the memories already there").format(left=left)
-        )
+        line = gettext("{left} of them were not compared with the memories already there")
+        lines.append(line.format(left=left))
     return tuple(lines)

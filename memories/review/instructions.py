@@ -88,7 +88,6 @@ def _version_of(group: Group, *, is_whole: bool, text: str) -> str:
 
 
 def _version_now(proposal: Proposal) -> str:
-    """The version of the instructions as they are now."""
     whole, text = bool(proposal.arguments.get("whole")), str(proposal.arguments.get("text", ""))
     return _version_of(proposal.group, is_whole=whole, text=text)
 
@@ -98,9 +97,8 @@ def compare(proposal: Proposal) -> tuple[str, str]:
     current, text = proposal.group.instructions.strip(), str(proposal.arguments.get("text", ""))
     if proposal.arguments.get("whole"):
         return current, text
-    return current, _with_part(
-        current, _former_text(proposal.group, proposal.subject, before=proposal.pk), text
-    )
+    former = _former_text(proposal.group, proposal.subject, before=proposal.pk)
+    return current, _with_part(current, former, text)
 
 
 def accept(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
@@ -125,11 +123,6 @@ def name_of(proposal: Proposal) -> str:
 
 
 INSTRUCTIONS_PROPOSAL: Final = ProposalKind(
-    INSTRUCTIONS,
-    gettext_noop("Take the file into the group's instructions"),
-    accept,
-    _version_now,
-    Operation.GROUP,
-    compare=compare,
-    name=name_of,
-)
+    INSTRUCTIONS, gettext_noop("Take the file into the group's instructions"),
+    accept, _version_now, Operation.GROUP, compare=compare, name=name_of,
+)  # fmt: skip

@@ -57,18 +57,9 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
         )
         if closed != 1:
             raise Conflict("The link is already closed.", hint="Nothing was changed.")
-        audit.append(
-            actor,
-            Operation.LINK,
-            memory_id=link.source.id,
-            group=link.source.group.id,
-            payload={
-                "action": status,
-                "kind": link.kind,
-                "link": str(link.id),
-                "target": str(link.target.id),
-                "reason": reason,
-            },
-        )
+        payload = {"action": status, "kind": link.kind, "link": str(link.id)}
+        payload |= {"target": str(link.target.id), "reason": reason}
+        about = {"memory_id": link.source.id, "group": link.source.group.id}
+        audit.append(actor, Operation.LINK, **about, payload=payload)
     link.refresh_from_db(fields=["status", "settled_at", "settled_by"])
     return link

@@ -75,6 +75,5 @@ def preview_effect(actor: Actor, decision: ReviewDecision, *, question: str = ""
         for key, row in rows.items()
     ]
     lines.sort(key=lambda line: (line.after or line.before or 0, line.after is None))
-    return _RecallDifference(
-        request.query, tuple(lines), not before.abstained, not after.abstained, before.degraded
-    )
+    answered = not before.abstained, not after.abstained
+    return _RecallDifference(request.query, tuple(lines), *answered, before.degraded)

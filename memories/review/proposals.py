@@ -228,10 +228,9 @@ def _run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     wanted = EditDraft(**values_from_json(proposal.arguments))
     edited = edit(actor, target_of(proposal).id, wanted, reason=reason)
     memory = edited.memory
+    line = gettext("{label}: {text}")
     lines = tuple(
-        gettext("{label}: {text}").format(
-            label=pgettext("word", name.replace("_", " ")), text=f"{in_words(old)} → {in_words(new)}"
-        )
+        line.format(label=pgettext("word", name.replace("_", " ")), text=f"{in_words(old)} → {in_words(new)}")
         for name, (old, new) in edited.changes.items()
         if name in proposal.arguments
     )
@@ -251,6 +250,7 @@ def _chain_now(proposal: Proposal) -> str:
     return str(head.root_key) if head is not None and head.state == State.LIVE else ""
 
 
+# Verb, sentence, how it is carried out, and the operation from whose row it is undone.
 _VERBS: Final = (
     (Change.FORGET, gettext_noop("Forget it"), run_verb, Operation.FORGET),
     (Change.RETRACT, gettext_noop("Retract it"), _run_retraction, Operation.RETRACT),

@@ -30,9 +30,8 @@ from memories.types import State, Trust
 CAP: Final = 500  # per kind; counting further does not help
 LISTED: Final = 100  # cards that are read at once
 COUNTS: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED})
-WAITING_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "waiting.sql").read_text(
-    encoding="utf-8"
-)
+_SQL_FILE: Final = Path(__file__).parents[1] / "queries" / "sql" / "waiting.sql"
+WAITING_SQL: Final = _SQL_FILE.read_text(encoding="utf-8")
 
 
 class CardKind(StrEnum):
@@ -210,12 +209,11 @@ def _find_waiting(trust: str, groups: list[int] | None) -> list[int]:
 def find_disputed(groups: list[int] | None) -> list[int]:
     """The keys of the live memories that count and have an open doubt, at most CAP + 1."""
     roots = Doubt.objects.filter(status=DoubtStatus.OPEN).order_by().values("memory")
-    rows = Memory.objects.filter(
-        Q(key__in=roots) | Q(root__in=roots), state=State.LIVE, trust__in=COUNTS
-    ).order_by("key")
+    chains = Q(key__in=roots) | Q(root__in=roots)
+    rows = Memory.objects.filter(chains, state=State.LIVE, trust__in=COUNTS)
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    return list(rows.values_list("key", flat=True)[: CAP + 1])
+    return list(rows.order_by("key").values_list("key", flat=True)[: CAP + 1])
 
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
@@ -234,10 +232,8 @@ def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:
     rows = waiting_proposals(timezone.now()).filter(Q(memory__isnull=False) | Q(verb__in=comparing))
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    rows = rows.select_related("memory", "group").defer(
-        "memory__content", "memory__context", "memory__filter"
-    )
-    return list(rows.order_by("key")[: CAP + 1])
+    unread = ("memory__content", "memory__context", "memory__filter")
+    return list(rows.select_related("memory", "group").defer(*unread).order_by("key")[: CAP + 1])
 
 
 def _find_promoted(keys: Sequence[int]) -> set[int]:
@@ -252,30 +248,21 @@ def _find_promoted(keys: Sequence[int]) -> set[int]:
 
 def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> list[_OpenLink]:
     """The open links of a kind between two trusted memories that the actor may see, oldest first; at most CAP + 1."""
-    links = Link.objects.filter(
-        _is_trusted_or_replaced("source"),
-        _is_trusted_or_replaced("target"),
-        status=LinkStatus.OPEN,
-        kind=kind,
-    )
+    both = (_is_trusted_or_replaced("source"), _is_trusted_or_replaced("target"))
+    links = Link.objects.filter(*both, status=LinkStatus.OPEN, kind=kind)
     if groups is not None:
         links = links.filter(Q(source__group__in=groups) | Q(target__group__in=groups))
-    rows = list(
-        links.order_by("key").values_list(
-            "key", "source", "target", "source__superseded_by", "target__superseded_by"
-        )[: 2 * CAP]
-    )
-    moved = head_keys(
-        {end for _, s, t, s_by, t_by in rows for end, by in ((s, s_by), (t, t_by)) if by is not None}
-    )
+    columns = ("key", "source", "target", "source__superseded_by", "target__superseded_by")
+    rows = list(links.order_by("key").values_list(*columns)[: 2 * CAP])
+    ends = [pair for _, s, t, s_by, t_by in rows for pair in ((s, s_by), (t, t_by))]
+    moved = head_keys({end for end, by in ends if by is not None})
     found = [_OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
-    ends = {end for link in found for end in (link.source, link.target)}
-    live = Memory.objects.filter(key__in=ends, state=State.LIVE, trust__in=COUNTS)
+    heads = {end for link in found for end in (link.source, link.target)}
+    live = Memory.objects.filter(key__in=heads, state=State.LIVE, trust__in=COUNTS)
     trusted = set(live.values_list("key", flat=True))
     trusted = trusted if actor.all_groups else visible_keys(actor, trusted)
-    return [link for link in found if link.source != link.target and {link.source, link.target} <= trusted][
-        : CAP + 1
-    ]
+    open_ = [link for link in found if link.source != link.target and {link.source, link.target} <= trusted]
+    return open_[: CAP + 1]
 
 
 def _is_trusted_or_replaced(end: str) -> Q:

@@ -56,10 +56,8 @@ def mask_values(actor: Actor, id_: str | UUID, *, reason: str) -> EditResult:
     """
     memory, findings = find_open(actor, id_)
     others = dict.fromkeys((family.value for family in Family), GuardTreatment.ALLOW)
-    policy = Policy(
-        {**others, **dict.fromkeys((each.kind for each in findings), GuardTreatment.MASK)},
-        words=policy_of(memory.group).words,
-    )
+    masking = dict.fromkeys((each.kind for each in findings), GuardTreatment.MASK)
+    policy = Policy({**others, **masking}, words=policy_of(memory.group).words)
     masked = admit(memory.content, stored_door(memory), policy, field="content", on_hold=OnHold.WAIT).value
     if masked == memory.content:
         raise Conflict(
@@ -80,11 +78,8 @@ def keep_text(actor: Actor, id_: str | UUID, *, reason: str) -> tuple[Memory, in
     """
     memory, findings = find_open(actor, id_)
     settle(actor, findings)
-    payload = {
-        "action": FindingStatus.KEPT,
-        "kinds": [each.kind for each in findings],
-        "reason": clean_reason(reason),
-    }
+    kinds = [each.kind for each in findings]
+    payload = {"action": FindingStatus.KEPT, "kinds": kinds, "reason": clean_reason(reason)}
     audit.append(actor, Operation.GUARD, memory_id=memory.id, group=memory.group.id, payload=payload)
     return memory, len(findings)
 

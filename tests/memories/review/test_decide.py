@@ -62,7 +62,7 @@ def test_a_trust_is_decided_and_taken_back(
     done = decide(person(alice), ReviewDecision(verb, memory.id, reason="seen"))
     assert standing(memory) == ("live", trust)
     assert len(done.entries) == 1
-    assert take_back(person(alice), done.entries).consequences == (f"it is {before} again",)
+    assert take_back(person(alice), done.entries) == (f"it is {before} again",)
     assert fields(memory) == was
     assert is_log_whole()
     last = AuditEntry.objects.order_by("-key")[0]
@@ -111,7 +111,7 @@ def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
     assert link.status == "settled"
     assert len(done.entries) == 2
     assert done.id == old.id
-    said = take_back(person(alice), done.entries).consequences
+    said = take_back(person(alice), done.entries)
     assert said == (f"{old.id} is current again", "the link is open again")
     assert (fields(old), fields(new)) == was
     link.refresh_from_db()

@@ -62,7 +62,7 @@ def test_approving_adds_the_file_and_undo_takes_it_out(ledger: Group) -> None:
     proposed(ledger)
     entries = approve()
     assert text_of(ledger) == f"Amounts are in cents.\n\n{FILE}"
-    assert take_back(operator(), entries).consequences == (
+    assert take_back(operator(), entries) == (
         "the proposal waits again", "the group's instructions are as before",
     )  # fmt: skip
     assert text_of(ledger) == "Amounts are in cents."
