@@ -149,15 +149,16 @@ def _unite(
     if ready is not None:
         survivor = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         Memory.objects.filter(pk=source.pk).update(superseded_by=survivor)
-    values, dates = _united_fields(source, survivor), _describe_dates(source, survivor)
+    values = {name: merge_(getattr(source, name), getattr(survivor, name)) for name, merge_ in MERGED}
+    # A text from outside is not verified by a merge: the person who verified the team's own did not look at it.
+    if survivor.outside and not source.outside:
+        values["trust"] = survivor.trust
+    dates = _describe_dates(source, survivor)
     said: dict[str, Any] = {"from": str(source.id), "reason": reason}
     if values["valid_from"] != survivor.valid_from:  # who said that it is true from an earlier day
         said["valid_from_by"] = source.author_name
-    differences = change_row(
-        actor, Operation.MERGE, survivor, values,
-        seen={"state": State.LIVE, "updated_at": survivor.updated_at},
-        **said,
-    )  # fmt: skip
+    seen = {"state": State.LIVE, "updated_at": survivor.updated_at}
+    differences = change_row(actor, Operation.MERGE, survivor, values, seen=seen, **said)
     rows = move_references(source.root_key, into.root_key)
     is_new_version = survivor.pk != into.pk
     payload = {
@@ -170,11 +171,8 @@ def _unite(
     consequences = [gettext("the survivor gets a new version")] if is_new_version else []
     consequences += dates
     if rows:
-        consequences.append(
-            ngettext("{rows} reference to it moves over", "{rows} references to it move over", rows).format(
-                rows=rows
-            )
-        )
+        line = ngettext("{rows} reference to it moves over", "{rows} references to it move over", rows)
+        consequences.append(line.format(rows=rows))
     return survivor, DerivedChanges(1, tuple(consequences), payload)
 
 
@@ -182,27 +180,12 @@ def _describe_dates(source: Memory, into: Memory) -> list[str]:
     """A line on the valid time of both, if they differ: the survivor keeps the earlier beginning."""
     if source.valid_from == into.valid_from:
         return []
-    starts = [
-        f"{row.valid_from:%Y-%m-%d}" if row.valid_from else gettext("an unknown day")
-        for row in (source, into)
-    ]
     kept = BY_NAME["valid_from"].merge
     start = kept(source.valid_from, into.valid_from) if kept is not None else into.valid_from
-    day = f"{start:%Y-%m-%d}" if start else gettext("an unknown day")
-    return [
-        gettext("it is true from {starts}, {id} from {starts2}: the survivor is true from {day}").format(
-            starts=starts[0], id=into.id, starts2=starts[1], day=day
-        )
-    ]
-
-
-def _united_fields(source: Memory, into: Memory) -> dict[str, Any]:
-    """The survivor's fields, merged by the rules of the registry.
-
-    A text from outside is not verified by a merge: the person who verified the team's own did not look at it.
-    """
-    united = {name: merge_(getattr(source, name), getattr(into, name)) for name, merge_ in MERGED}
-    return united | {"trust": into.trust} if into.outside and not source.outside else united
+    moments = (source.valid_from, into.valid_from, start)
+    own, other, day = (f"{at:%Y-%m-%d}" if at else gettext("an unknown day") for at in moments)
+    line = gettext("it is true from {starts}, {id} from {starts2}: the survivor is true from {day}")
+    return [line.format(starts=own, id=into.id, starts2=other, day=day)]
 
 
 @one_change
@@ -244,16 +227,10 @@ def _carry_out_supersede(
         bring_plan_forward(actor, old, by, now)
         return DerivedChanges(gone, payload={"by": str(by.id), "moved": moved})
 
-    begins = (
-        ""
-        if has_begun(by, now)
-        else gettext(" from {valid_from:%Y-%m-%d}: it counts until then").format(valid_from=by.valid_from)
-    )
-    consequences = (
-        gettext("{id} takes its place{begins}, and its id leads there").format(id=by.id, begins=begins),
-    )
+    begins = gettext(" from {valid_from:%Y-%m-%d}: it counts until then")
+    begins = "" if has_begun(by, now) else begins.format(valid_from=by.valid_from)
+    line = gettext("{id} takes its place{begins}, and its id leads there").format(id=by.id, begins=begins)
     done = change_fields(
-        actor, old, Operation.SUPERSEDE, new, consequences,
-        reason=reason, dry_run=dry_run, follow_up=follow_up,
-    )  # fmt: skip
+        actor, old, Operation.SUPERSEDE, new, (line,), reason=reason, dry_run=dry_run, follow_up=follow_up
+    )
     return replace(done, successor=by.id)

@@ -34,9 +34,8 @@ from memories.store.policy import Change, Treatment, held_back, judge_change
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
-FILE_TEXT: Final = (
-    "file"  # the verb of a proposal to take the text of a file that changed together with its memory
-)
+# The verb of a proposal to take the text of a file that changed together with its memory.
+FILE_TEXT: Final = "file"
 # Of one person in one group, over all tokens: as many as open disputes, for the same reason.
 MAX_WAITING: Final = MAX_OPEN
 # A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
@@ -96,9 +95,8 @@ def change_or_propose(
     if not why:
         verdicts = ((row, judge_change(actor, change, row)) for row in reached())
         held = ((row, verdict) for row, verdict in verdicts if verdict.treatment is not Treatment.NOW)
-        why = next(
-            (gettext("{id} goes with it: {by}").format(id=row.id, by=each.why) for row, each in held), ""
-        )
+        line = gettext("{id} goes with it: {by}")
+        why = next((line.format(id=row.id, by=verdict.why) for row, verdict in held), "")
     if not why:
         return run(dry_run=dry_run)
     version = memory_version(memory)  # as the caller saw it: the dry run changes the object
@@ -184,14 +182,11 @@ def _check_may_propose(actor: Actor, group: Group, now: datetime) -> None:
 
 def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> str:
     """Log what happened to a proposal; returns the row's name."""
+    about = proposal.memory.id if proposal.memory is not None else None
     entry = audit.append(
-        actor,
-        Operation.PROPOSE,
-        memory_id=proposal.memory.id if proposal.memory is not None else None,
-        group=proposal.group.id,
-        subject=f"proposal:{proposal.id}",
+        actor, Operation.PROPOSE, memory_id=about, group=proposal.group.id, subject=f"proposal:{proposal.id}",
         payload={"action": action, "proposal": str(proposal.id), "verb": proposal.verb, **details},
-    )
+    )  # fmt: skip
     return entry.name
 
 

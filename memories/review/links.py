@@ -59,7 +59,7 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
             raise Conflict("The link is already closed.", hint="Nothing was changed.")
         payload = {"action": status, "kind": link.kind, "link": str(link.id)}
         payload |= {"target": str(link.target.id), "reason": reason}
-        about = {"memory_id": link.source.id, "group": link.source.group.id}
-        audit.append(actor, Operation.LINK, **about, payload=payload)
+        group = link.source.group.id
+        audit.append(actor, Operation.LINK, memory_id=link.source.id, group=group, payload=payload)
     link.refresh_from_db(fields=["status", "settled_at", "settled_by"])
     return link

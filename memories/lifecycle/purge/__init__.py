@@ -232,13 +232,14 @@ def destroy(
     with transaction.atomic():
         now = timezone.now()
         all_rows = doomed.rows
-        kept = {
-            row.root_key
-            for row in all_rows
-            if counts(row, now) and not because.allows(row, doomed.shown, now)
-        }
+        counting = [row for row in all_rows if counts(row, now)]
+        kept = {row.root_key for row in counting if not because.allows(row, doomed.shown, now)}
         rows = [row for row in all_rows if row.root_key not in kept]
-        _check_purge_rights(actor, rows)
+        if not all(actor.may(CURATE, row.group_id) for row in rows):
+            raise NotPermitted(
+                "A version of this memory belongs to a group that you may not curate.",
+                hint="Ask a curator of that group.",
+            )
         gone, (found, last) = texts_of(rows), recalls
         reason = gone.quotes.blank(because.reason)
         if because.why in (Why.NAMED, Why.MOVED):
@@ -279,13 +280,8 @@ def _delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reas
         if mark is not None:
             Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
     for wording, version in find_staying(own):
-        change_row(
-            actor,
-            Operation.SUPERSEDE,
-            wording,
-            {"state": State.SUPERSEDED, "superseded_by": version},
-            reason=WITHDRAWN,
-        )
+        values = {"state": State.SUPERSEDED, "superseded_by": version}
+        change_row(actor, Operation.SUPERSEDE, wording, values, reason=WITHDRAWN)
     rows = Memory.objects.filter(key__in=keys)
     threads = sorted(set(rows.exclude(thread=None).values_list("thread", flat=True)))
     rows.update(superseded_by=None)
@@ -294,13 +290,3 @@ def _delete_rows(actor: Actor, own: Sequence[Memory], gone: PurgedTexts, *, reas
     rows.delete()
     # Rows in any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads([key for key in threads if key is not None])
-
-
-def _check_purge_rights(actor: Actor, rows: Sequence[Memory]) -> None:
-    """Raise NotPermitted if a version belongs to a group that the actor may not curate."""
-    for row in rows:
-        if not actor.may(CURATE, row.group_id):
-            raise NotPermitted(
-                "A version of this memory belongs to a group that you may not curate.",
-                hint="Ask a curator of that group.",
-            )

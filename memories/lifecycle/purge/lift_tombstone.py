@@ -64,32 +64,24 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> list[
     reason = clean_reason(reason)
     wanted = full_id(actor, id_)
     if not actor.is_person:
-        raise NotPermitted(
-            "Only a person can lift a tombstone.", hint="Do it in the browser or with a command."
-        )
+        hint = "Do it in the browser or with a command."
+        raise NotPermitted("Only a person can lift a tombstone.", hint=hint)
     with transaction.atomic():
-        rows = Tombstone.objects.select_for_update().filter(
-            Q(id=wanted) | Q(memory_id=wanted), lifted_at=None
-        )
+        named = Q(id=wanted) | Q(memory_id=wanted)
+        rows = Tombstone.objects.select_for_update().filter(named, lifted_at=None)
         marks = [mark for mark in rows.order_by("key") if actor.may_enter(mark.group_id)]
         if not marks:
-            raise NotFound(
-                "No tombstone in force has that id.", hint="'loci memory tombstones' shows the ids."
-            )
+            hint = "'loci memory tombstones' shows the ids."
+            raise NotFound("No tombstone in force has that id.", hint=hint)
         if not all(actor.may(CURATE, mark.group_id) for mark in marks):
-            raise NotPermitted(
-                "You may not lift tombstones in that group.", hint="Ask a curator of the group."
-            )
+            hint = "Ask a curator of the group."
+            raise NotPermitted("You may not lift tombstones in that group.", hint=hint)
         for mark in marks:
             lift(actor, mark)
             audit.append(
-                actor,
-                Operation.LIFT,
-                memory_id=mark.memory_id,
-                group=mark.group.id,
-                subject=f"tombstone:{mark.id}",
+                actor, Operation.LIFT, memory_id=mark.memory_id, group=mark.group.id, subject=f"tombstone:{mark.id}",
                 payload={"kind": mark.kind, "reason": reason},
-            )
+            )  # fmt: skip
     return marks
 
 

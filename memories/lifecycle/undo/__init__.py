@@ -129,10 +129,8 @@ def _find_write(actor: Actor, change: int) -> list[AuditEntry]:
         NotFound: it is not a write of this token.
         Conflict: it is older than UNDO_HOURS, or its text was purged.
     """
-    entries = AuditEntry.objects.filter(
-        origin=audit.OWN, change=change, actor=actor.name, token=actor.token_id
-    )
-    found = list(entries.order_by("key").select_related("payload_row"))
+    mine = {"origin": audit.OWN, "change": change, "actor": actor.name, "token": actor.token_id}
+    found = list(AuditEntry.objects.filter(**mine).order_by("key").select_related("payload_row"))
     if not found:
         raise NotFound(
             "No write of this token has that undo id.",
@@ -150,9 +148,11 @@ def _find_write(actor: Actor, change: int) -> list[AuditEntry]:
 
 def _refuse_held(actor: Actor, change: Change | None, entries: list[AuditEntry]) -> None:
     """Raise Conflict with the reason if the write itself would wait for a curator today."""
+    if change is None:
+        return
     ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
-    for memory in Memory.objects.filter(id__in=ids).select_related("group") if change is not None else ():
-        if change is not None and (why := held_back(actor, change, memory)):
+    for memory in Memory.objects.filter(id__in=ids).select_related("group"):
+        if why := held_back(actor, change, memory):
             raise Conflict(
                 f"It cannot be undone: {why}.",
                 hint="Nothing was changed. Ask a curator of the group.",

@@ -50,19 +50,16 @@ def reverse_batch(batch: RowChange, terms: Terms) -> Reversed:
         fitting: dict[int, dict[str, tuple[Any, Any]]] = {}
         for key, values in pairs.items():
             row = found.get(key)
-            if row is None or not (
-                terms.force or all(getattr(row, n) == new for n, (_, new) in values.items())
-            ):
+            if row is not None and (terms.force or _has_new(row, values)):
+                fitting[key] = values
+            else:
                 why = "deleted since" if row is None else "changed since"
                 done.kept.append(StayingRow(batch.kept, key, str(getattr(row, "id", "")), why))
-            else:
-                fitting[key] = values
-            if (
-                isinstance(row, Memory)
-                and (head := _carrying_version(row, values, force=terms.force)) is not None
-            ):
-                fitting[head.pk] = values
-                done.carried.append(head.id)
+            if isinstance(row, Memory) and row.superseded_by_id is not None:
+                head = head_of(row)  # counts; edits since may have carried the values on to it
+                if head.root_key == row.root_key and (terms.force or _has_new(head, values)):
+                    fitting[head.pk] = values
+                    done.carried.append(head.id)
         if fitting:
             _swap(model, fitting)
         RowChange.objects.filter(pk=batch.pk).update(undone_by=current_change())
@@ -70,13 +67,9 @@ def reverse_batch(batch: RowChange, terms: Terms) -> Reversed:
     return done
 
 
-def _carrying_version(memory: Memory, values: Mapping[str, tuple[Any, Any]], *, force: bool) -> Memory | None:
-    """The version that counts, if edits since carried a batch's values on to it."""
-    if memory.superseded_by_id is None:
-        return None
-    head = head_of(memory)
-    carries = force or all(getattr(head, name) == new for name, (_, new) in values.items())
-    return head if carries and head.root_key == memory.root_key else None
+def _has_new(row: Model, values: Mapping[str, tuple[Any, Any]]) -> bool:
+    """True if the row still has the values that the batch gave it."""
+    return all(getattr(row, name) == new for name, (_, new) in values.items())
 
 
 def _swap(model: type[Model], rows: Mapping[int, Mapping[str, tuple[Any, Any]]]) -> None:
@@ -86,10 +79,5 @@ def _swap(model: type[Model], rows: Mapping[int, Mapping[str, tuple[Any, Any]]])
     new = {name: [values[name][1] for values in rows.values()] for name in names}
     with keeping_nothing():
         write_columns(model, list(rows), old)
-    RowChange.objects.create(
-        change=current_change() or 0,
-        op="b",
-        kept=model._meta.db_table,
-        row=next(iter(rows)),
-        vals=pack_batch(list(rows), new, old),
-    )
+    vals, kept = pack_batch(list(rows), new, old), model._meta.db_table
+    RowChange.objects.create(change=current_change() or 0, op="b", kept=kept, row=next(iter(rows)), vals=vals)

@@ -175,9 +175,8 @@ class _Reversal:
             with transaction.atomic():
                 self._take_back(row)
         except IntegrityError:
-            refusal: LociError = Conflict(
-                gettext("Another row has taken its place."), hint="Nothing was changed."
-            )
+            line = gettext("Another row has taken its place.")
+            refusal: LociError = Conflict(line, hint="Nothing was changed.")
         except LociError as error:
             refusal = error
         else:
@@ -214,15 +213,12 @@ class _Reversal:
         made = row.table.made
         if found is None or made == STAYS:
             return
-        self._require_right(found)
+        self._require_in(getattr(found, "group_id", None))
         if isinstance(found, Link) and any(kept.row == found.source_id for kept in self.done.kept):
             raise Conflict(gettext("Its memory stays."))
-        if self._is_decided(found, row):
-            raise Conflict(
-                gettext("A person has decided about it since."),
-                hint="Nothing was changed.",
-                field=self.terms.field,
-            )
+        if self._later_changes(row, found._meta.db_table):
+            decided = gettext("A person has decided about it since.")
+            raise Conflict(decided, hint="Nothing was changed.", field=self.terms.field)
         self._tell(found, is_made=True)
         if made == DELETED:
             found.delete()
@@ -230,16 +226,12 @@ class _Reversal:
             type(found)._base_manager.filter(pk=row.row).update(**made(self.actor, self.now))
         self.done.hidden += 1
 
-    def _is_decided(self, found: Model, row: FormerRow) -> bool:
-        """True if another change touched a row since this one made it."""
-        return bool(self._later_changes(row, found._meta.db_table))
-
     def _set(self, row: FormerRow) -> None:
         """Put the columns of a row back that still have the values which the change gave them."""
         found = row.table.model._base_manager.filter(pk=row.row).first()
         if found is None:
             raise Conflict(gettext("It was deleted since."), field=self.terms.field)
-        self._require_right(found)
+        self._require_in(getattr(found, "group_id", None))
         new = self._fitting(found, row)
         type(found)._base_manager.filter(pk=row.row).update(**new)
         self.done.restored += 1
@@ -256,9 +248,8 @@ class _Reversal:
         if changed and (not self.terms.partial or is_whole):
             if isinstance(found, Memory):
                 raise _changed_since(found, field=self.terms.field)
-            raise Conflict(
-                gettext("It has changed since."), hint=gettext("Nothing was changed."), field=self.terms.field
-            )
+            line, hint = gettext("It has changed since."), gettext("Nothing was changed.")
+            raise Conflict(line, hint=hint, field=self.terms.field)
         id_ = str(getattr(found, "id", row.row))
         for name in changed:
             why = gettext("{name} has changed since").format(name=name)
@@ -271,13 +262,8 @@ class _Reversal:
             new["access_count"] = max(0, found.access_count - (after - old))
         return new
 
-    def _require_right(self, found: Model) -> None:
-        group = getattr(found, "group_id", None)
-        if group is not None and not isinstance(found, Memory):
-            self._require_in(group)
-
-    def _require_in(self, group: int) -> None:
-        if not self.actor.may(self.terms.right, group):
+    def _require_in(self, group: int | None) -> None:
+        if group is not None and not self.actor.may(self.terms.right, group):
             require_right(self.actor, Memory(group=Group.objects.get(pk=group)), right=self.terms.right)
 
     def _tell(self, found: Model, *, is_made: bool) -> None:
@@ -298,20 +284,13 @@ class _Reversal:
             raise _changed_since(memory, field=self.terms.field)
         self._refuse_built_on(row, memory)
         former = self._revived_roots.get(memory.root_key)
-        new: dict[str, Any] = {
-            "state": State.FORGOTTEN,
-            "superseded_by": None,
-            "retired_at": self.now,
-            "source_ref": "",
-        }
+        new: dict[str, Any] = {"state": State.FORGOTTEN, "superseded_by": None}
+        new |= {"retired_at": self.now, "source_ref": ""}
         if former is not None and former.key != memory.key and not is_wording:
             new |= {"state": State.SUPERSEDED, "superseded_by": former}
         reach = find_reach(memory, [memory])
-        line = (
-            gettext("the wording {id} is hidden")
-            if is_wording
-            else gettext("{id} is hidden, as if it had not been stored")
-        )
+        line = gettext("{id} is hidden, as if it had not been stored")
+        line = gettext("the wording {id} is hidden") if is_wording else line
         self._write(memory, new, Operation.FORGET)
         withdraw_derived(self.actor, reach)
         self.done.hidden += 1
@@ -362,34 +341,25 @@ class _Reversal:
     def _put_back(self, row: FormerRow, memory: Memory) -> None:
         """Put a memory's columns back, in the version that counts too if an edit carried them on."""
         require_right(self.actor, memory, right=self.terms.right)
-        if memory.id in self.done.carried and all(
-            getattr(memory, n) == old for n, (old, _) in row.values.items()
-        ):
+        is_back = all(getattr(memory, name) == old for name, (old, _) in row.values.items())
+        if memory.id in self.done.carried and is_back:
             return  # it was put back with the version before it
         if "group_id" in row.values:
             for group in row.values["group_id"]:
                 if not self.actor.may(CURATE, group):
                     self._require_in(group)
-        if (
-            self.terms.force
-            and memory.state in (State.RETRACTED, State.SUPERSEDED, State.MERGED)
-            and _comes_back(row)
-        ):
+        has_ended = memory.state in (State.RETRACTED, State.SUPERSEDED, State.MERGED)
+        if self.terms.force and has_ended and _comes_back(row):
             raise Conflict(gettext("It is {state} since.").format(state=pgettext("word", memory.state)))
         is_label = not row.values.keys().isdisjoint({"trust", "pinned"}) and "state" not in row.values
-        if (
-            is_label
-            and memory.state != State.LIVE
-            and not self.terms.partial
-            and self._was_retired_since(row)
-        ):
+        is_retired = is_label and memory.state != State.LIVE
+        if is_retired and not self.terms.partial and self._was_retired_since(row):
             raise _changed_since(memory, field=self.terms.field)
         if _goes_away(row) and not self.terms.partial:
             self._refuse_changed_by_others(row, memory)
         new = self._fitting(memory, row)
-        is_shared_anew = memory.state == State.LIVE and not row.values.keys().isdisjoint(
-            {"scope", "group_id"}
-        )
+        has_moved = not row.values.keys().isdisjoint({"scope", "group_id"})
+        is_shared_anew = memory.state == State.LIVE and has_moved
         if is_shared_anew or _comes_back(row):
             new |= _admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
         operation = operation_of(row)
@@ -399,23 +369,20 @@ class _Reversal:
             self.done.carried.append(version.id)
             self._write(version, {name: old for name, (old, _) in row.values.items()}, operation)
         self.done.restored += 1
-        self.done.lines += describe(memory, row)
+        self.done.lines.append(describe(memory, row))
 
     def _was_retired_since(self, row: FormerRow) -> bool:
         """True unless the row was a former version already, which a quarantine hid with the current one."""
-        return not row.last or any(
-            "state" in (later.vals or {}) for later in self._later_changes(row, MEMORY.name)
-        )
+        later = self._later_changes(row, MEMORY.name)
+        return not row.last or any("state" in (each.vals or {}) for each in later)
 
     def _versions_with(self, row: FormerRow, memory: Memory) -> list[Memory]:
         """The version that counts, if an edit since carried this row's values on to it."""
         if memory.superseded_by_id is None or not set(row.values) <= _CARRIED_BY_EDITS:
             return []
         head = head_of(memory)
-        carries = head.root_key == memory.root_key and all(
-            _is_as_left(head, row, name) for name in row.values
-        )
-        return [head] if carries else []
+        carries = all(_is_as_left(head, row, name) for name in row.values)
+        return [head] if carries and head.root_key == memory.root_key else []
 
     def _write(self, memory: Memory, new: dict[str, Any], operation: Operation) -> None:
         """Write a memory's columns and log the difference."""
@@ -452,24 +419,23 @@ class _Reversal:
         """
         for key, id_ in self._find_torn().items():
             if key not in self._torn:
-                raise Conflict(
-                    gettext(
-                        "{id} would be in another group than its other versions, or than what replaced it since."
-                    ).format(id=id_),
-                    hint=gettext("Nothing was changed. Move it with 'move', which takes all of them along."),
-                    field=self.terms.field,
+                line = gettext(
+                    "{id} would be in another group than its other versions, or than what replaced it since."
                 )
+                hint = gettext("Nothing was changed. Move it with 'move', which takes all of them along.")
+                raise Conflict(line.format(id=id_), hint=hint, field=self.terms.field)
         refresh_around(self._touched)
         refresh_threads(sorted(self._left_threads))
         taken = [row for row in self._taken if row.last]
         for row in taken:
-            RowChange.objects.filter(
+            kept = RowChange.objects.filter(
                 kept=row.table.name, row=row.row, key__range=(row.first, row.last)
-            ).exclude(op="b").filter(change__in=self._own_changes(row)).update(undone_by=current_change())
+            )
+            own = kept.exclude(op="b").filter(change__in=self._own_changes(row))
+            own.update(undone_by=current_change())
         # Reversing a reversal: what it took back stands again.
-        RowChange.objects.filter(undone_by__in={row.change for row in taken} - {0, None}).update(
-            undone_by=None
-        )
+        changes_taken = {row.change for row in taken} - {0, None}
+        RowChange.objects.filter(undone_by__in=changes_taken).update(undone_by=None)
         audit.append_many(self.actor, self._events)
 
     def _find_torn(self) -> dict[int, UUID]:
@@ -491,6 +457,8 @@ class _Reversal:
         return later.exclude(change=current_change() or 0).exclude(change__in=undoing).exclude(op="b")
 
 
+# Columns that change by themselves.
+_COUNTERS: Final = frozenset({"decayed_at", "access_count", "last_accessed", "state_changed_at"})
 # Columns that a new version takes from the one before it.
 _CARRIED_BY_EDITS: Final = frozenset(
     {"confidence", "decayed_at", "importance", "pinned", "tags", "metadata", "expires_at"}
@@ -518,14 +486,7 @@ def _is_as_left(found: Model, row: FormerRow, name: str) -> bool:
     return name in _COUNTERS or getattr(found, name) == row.values[name][1]
 
 
-_COUNTERS: Final = frozenset(
-    {"decayed_at", "access_count", "last_accessed", "state_changed_at"}
-)  # these change by themselves
-
-
-def _admit_again(
-    actor: Actor, memory: Memory, new: dict[str, Any], *, takes_back: bool = False
-) -> dict[str, Any]:
+def _admit_again(actor: Actor, memory: Memory, new: dict[str, Any], *, takes_back: bool) -> dict[str, Any]:
     """Check that a memory may count again with these columns; return the columns that come out differently.
 
     A text that the guard would hold today goes to quarantine, unless a curator lets it in or a person has kept it. An end that passed meanwhile

@@ -117,9 +117,7 @@ TABLES: Final = (
     ),
     _ReversibleTable(
         MemoryFinding,
-        (
-            "id", "memory_id", "kind", "places", "treatment", "status", "scan", "former_treatment", "at", "settled_by",
-        ),
+        ("id", "memory_id", "kind", "places", "treatment", "status", "scan", "former_treatment", "at", "settled_by"),
         DELETED,
     ),
     _ReversibleTable(
@@ -162,12 +160,10 @@ class _KeptRows:
 
     def statements(self, vendor: str) -> tuple[SqlStatement, ...]:
         """The statements that make the triggers."""
-        return tuple(
-            SqlStatement(name, sql) for table in TABLES for name, sql in table.kept.statements(vendor)
-        )
+        made = (statement for table in TABLES for statement in table.kept.statements(vendor))
+        return tuple(SqlStatement(name, sql) for name, sql in made)
 
     def drop(self, connection: BaseDatabaseWrapper) -> None:
-        """Drop the triggers."""
         for table in TABLES:
             drop_triggers(connection, table.kept)
 
@@ -186,7 +182,6 @@ KEPT_ROWS: Final = _KeptRows()
 
 
 # Operations of 0.3.0 whose log row has every value that comes back.
-_MADE: Final = frozenset({Operation.STORE})
 _CHANGED: Final = frozenset(
     {
         Operation.TRUST, Operation.VERIFY, Operation.PIN, Operation.UNPIN, Operation.FORGET, Operation.REINFORCE, Operation.EDIT,
@@ -275,15 +270,11 @@ def unpack_batch(entry: RowChange) -> Iterator[tuple[int, dict[str, tuple[Any, A
     vals, table = dict(entry.vals or {}), table_named(entry.kept)
     keys = vals.pop("pk")
     for at, key in enumerate(keys):
-        pairs = {name: [_at(values, at) for values in pair] for name, pair in vals.items()}
-        yield (
-            key,
-            {name: (table.typed(name, old), table.typed(name, new)) for name, (old, new) in pairs.items()},
-        )
-
-
-def _at(values: Any, at: int) -> Any:
-    return values[at] if isinstance(values, list) else values
+        pairs: dict[str, tuple[Any, Any]] = {}
+        for name, pair in vals.items():
+            old, new = (each[at] if isinstance(each, list) else each for each in pair)
+            pairs[name] = table.typed(name, old), table.typed(name, new)
+        yield key, pairs
 
 
 def rows_of_log(entries: Sequence[AuditEntry]) -> list[FormerRow]:
@@ -298,10 +289,9 @@ def rows_of_log(entries: Sequence[AuditEntry]) -> list[FormerRow]:
             raise Conflict("This change cannot be taken back any more: its text was purged.")
         memory = Memory.objects.filter(id=entry.memory_id).only("key").first() if entry.memory_id else None
         changed = entry.payload.get("changes", {})
-        is_wording = (
-            entry.operation == Operation.MERGE and "moved" not in entry.payload
-        )  # kept, not merged by a person
-        if memory is not None and (entry.operation in _MADE or is_wording):
+        # A wording was kept, not merged by a person.
+        is_wording = entry.operation == Operation.MERGE and "moved" not in entry.payload
+        if memory is not None and (entry.operation == Operation.STORE or is_wording):
             rows.append(FormerRow(MEMORY, memory.key, made=True))
         elif memory is not None and entry.operation in _CHANGED and changed and "moved" not in entry.payload:
             rows.append(FormerRow(MEMORY, memory.key, values=dict(_columns(changed))))
@@ -317,12 +307,8 @@ def rows_of_log(entries: Sequence[AuditEntry]) -> list[FormerRow]:
 def _columns(changed: dict[str, list[Any]]) -> Iterator[tuple[str, tuple[Any, Any]]]:
     for name, (old, new) in changed.items():
         if name in _KEYS:
-            keys = {
-                str(id_): key
-                for id_, key in Memory.objects.filter(id__in=filter(None, (old, new))).values_list(
-                    "id", "key"
-                )
-            }
+            named = Memory.objects.filter(id__in=filter(None, (old, new))).values_list("id", "key")
+            keys = {str(id_): key for id_, key in named}
             yield _KEYS[name], (keys.get(old), keys.get(new))
         elif name in MEMORY.columns and name not in _BOOKKEEPING:
             yield name, (MEMORY.typed(name, old), MEMORY.typed(name, new))

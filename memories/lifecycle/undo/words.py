@@ -29,25 +29,23 @@ def operation_of(row: FormerRow) -> Operation:
     return Operation.EDIT
 
 
-def describe(memory: Memory, row: FormerRow) -> list[str]:
+def describe(memory: Memory, row: FormerRow) -> str:
     """What came back, in a sentence."""
     match operation_of(row):
         case Operation.RESTORE:
-            return [gettext("{id} is current again").format(id=memory.id)]
+            return gettext("{id} is current again").format(id=memory.id)
         case Operation.MOVE:
-            return [gettext("it is in '{group}' again").format(group=memory.group.slug)]
+            return gettext("it is in '{group}' again").format(group=memory.group.slug)
         case Operation.TRUST:
-            return [gettext("it is {before} again").format(before=pgettext("word", memory.trust))]
+            return gettext("it is {before} again").format(before=pgettext("word", memory.trust))
         case Operation.PIN:
-            return [gettext("it is pinned again")]
+            return gettext("it is pinned again")
         case Operation.UNPIN:
-            return [gettext("the pin is gone")]
+            return gettext("the pin is gone")
         case Operation.FORGET:
-            return [
-                gettext("{id} is {state} again").format(id=memory.id, state=pgettext("word", memory.state))
-            ]
+            return gettext("{id} is {state} again").format(id=memory.id, state=pgettext("word", memory.state))
         case _:
-            return [gettext("its fields are as before")]
+            return gettext("its fields are as before")
 
 
 def told(found: Model, *, is_made: bool, reason: str) -> tuple[AuditEvent | None, str]:
