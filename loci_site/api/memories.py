@@ -12,9 +12,10 @@ from loci_site.api.responses import Refused, answer, answer_change, answer_write
 from loci_site.api.schemas.answers import page_of, responses, written
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, PurgingVerbIn
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import list_memories, visible_versions
+from memories.browse.listing import list_memories
 from memories.browse.serializers import DoneOut, EditedOut, InspectionOut, MemoryOut, StoredOut
 from memories.draft import clean_reason
+from memories.entities.statements import visible_versions
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import Face, offered_by
 from memories.queries.versions import find_memory, head_within
@@ -79,9 +80,8 @@ def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) ->
     head = head_within(memory, listed_by(actor, None))
     body = VersionedOut.json(memory, is_person=actor.is_person) | {"head": head and str(head.id)}
     if versions:
-        body["versions"] = [
-            MemoryOut.json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)
-        ]
+        rows = visible_versions(actor, memory)
+        body["versions"] = [MemoryOut.json(row, is_person=actor.is_person) for row in rows]
     return answer(body)
 
 

@@ -21,7 +21,7 @@ from memories.entities.statements import (
     RelationStatement,
     links_of,
     statements_around,
-    visible_keys,
+    visible_versions,
     with_proofs,
     with_visible_ends,
 )
@@ -29,7 +29,7 @@ from memories.language.cleaning import clean_text, format_times
 from memories.models import Feedback, FeedbackVerdict, Link, Memory, Piece
 from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
-from memories.queries.versions import head_within, versions_of
+from memories.queries.versions import head_within
 from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
 from memories.recall.choosing import excluding_filters, explain_place
@@ -70,9 +70,8 @@ def feedback_on(keys: Collection[int]) -> FeedbackCounts:
 
 def feedback_in(memories: QuerySet[Memory]) -> FeedbackCounts:
     """What was said about all these memories, without the single verdicts."""
-    return FeedbackCounts(
-        *count_verdicts(Feedback.objects.filter(memory__in=memories.order_by().values("key")))
-    )
+    keys = memories.order_by().values("key")
+    return FeedbackCounts(*count_verdicts(Feedback.objects.filter(memory__in=keys)))
 
 
 def count_verdicts(rows: QuerySet[Feedback]) -> tuple[int, int]:
@@ -134,10 +133,7 @@ def inspect_memory(
     memory = find_by_id_or_name(actor, id_)
     if narrow.as_of or narrow.known_at:
         memory = require_version_at(memory, listed_by(actor, None, narrowing=narrow))
-    # A version from before the memory became global is visible in its own group only.
-    chain = versions_of(memory)
-    seen = visible_keys(actor, {version.key for version in chain})
-    versions = [version for version in chain if version.key in seen]
+    versions = visible_versions(actor, memory)
     pieces = Piece.objects.filter(memory=memory)
     is_left_out_now = memory.state == State.LIVE and bool(hiding_marks(memory))
     return Inspection(
@@ -231,6 +227,5 @@ def _describe_reason(entry: AuditEntry) -> str:
     if (moved := payload.get("changes", {}).get("valid_from")) is None:
         return reason
     who = payload.get("valid_from_by") or entry.actor
-    return "; ".join(
-        filter(None, [reason, f"true from {moved[1][:10]}, not only from {moved[0][:10]}: {who} said so"])
-    )
+    line = f"true from {moved[1][:10]}, not only from {moved[0][:10]}: {who} said so"
+    return "; ".join(filter(None, [reason, line]))

@@ -19,12 +19,11 @@ from access.models.audit import LEGACY
 from access.visibility import Narrowing, check_may_read
 from memories.browse.serializers import WITHHELD
 from memories.draft import check_choice
-from memories.entities.statements import visible_keys
 from memories.language.cleaning import clean_line
 from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
 from memories.queries.labels import is_doubted, read_doubts
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
-from memories.queries.versions import find_memory, full_id, versions_of
+from memories.queries.versions import full_id
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q
 from memories.types import HISTORY_STATES, Scope, State, Trust, Type
 
@@ -78,14 +77,11 @@ def list_memories(
     tags = frozenset(clean_line(tag, field="tag", max_chars=100).lower() for tag in filters.tags)
     words = clean_line(filters.words, field="q", max_chars=_MAX_WORDS_CHARS)
     found_group = find_group(actor, filters.group) if filters.group else None
-    visibility = listed_by(
-        actor,
-        found_group,
-        narrowing=Narrowing(
-            types=frozenset(filters.types), tags=tags, as_of=filters.as_of, known_at=filters.known_at
-        ),
-        trusts=frozenset(filters.trusts) & EVERY_TRUST or EVERY_TRUST,
+    narrowing = Narrowing(
+        types=frozenset(filters.types), tags=tags, as_of=filters.as_of, known_at=filters.known_at
     )
+    trusts = frozenset(filters.trusts) & EVERY_TRUST or EVERY_TRUST
+    visibility = listed_by(actor, found_group, narrowing=narrowing, trusts=trusts)
     rows = Memory.objects.filter(as_q(visibility)).select_related("group", "thread")
     if DISPUTED in filters.trusts:
         rows = rows.filter(is_doubted())
@@ -107,17 +103,6 @@ def list_memories(
     page = page_of(rows, cursor=cursor, limit=limit)
     read_doubts(page.rows)
     return page
-
-
-def visible_versions(actor: Actor, id_: str | UUID) -> list[Memory]:
-    """The visible versions of a memory, oldest first.
-
-    Raises:
-        NotFound: the actor may see no memory of that id.
-    """
-    chain = versions_of(find_memory(actor, id_))
-    seen = visible_keys(actor, {row.key for row in chain})
-    return [row for row in chain if row.key in seen]
 
 
 def list_log(
@@ -174,9 +159,8 @@ def list_open_links(
     If one end was retracted or merged since, nothing is left to decide.
     """
     ends = Memory.objects.filter(as_q(listed_by(actor, None))).values("key")
-    rows = Link.objects.filter(
-        in_groups(actor, group, "source__group"), status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS
-    )
+    here = in_groups(actor, group, "source__group")
+    rows = Link.objects.filter(here, status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS)
     if not actor.all_groups:
         rows = rows.filter(source__in=ends, target__in=ends)
     rows = rows.filter(_has_live_version("source"), _has_live_version("target"))

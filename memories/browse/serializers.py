@@ -272,9 +272,8 @@ class RecalledOut(Answer):
     missing: tuple[str, ...]
     tokens: int
     duration_ms: Annotated[float, ShownAs(digits=2)]
-    collects: Annotated[
-        str, ShownAs("collects.value", is_absent=True)
-    ]  # unless the question asks for many: their order
+    # unless the question asks for many: their order
+    collects: Annotated[str, ShownAs("collects.value", is_absent=True)]
     relations: Annotated[tuple[RelationLineOut, ...], ABSENT] = ()  # unless the question asks for one
     explain: Annotated[
         tuple[Json, ...],
@@ -392,7 +391,7 @@ class InspectionOut(Answer):
     feedback: Annotated[
         dict[str, int],
         ShownAs(
-            lambda inspection, _: {"used": inspection.feedback.used, "wrong": inspection.feedback.wrong},
+            lambda seen, _: {"used": seen.feedback.used, "wrong": seen.feedback.wrong},
             about="How often it was said to be `used` and to be `wrong`.",
         ),
     ]

@@ -12,7 +12,7 @@ from access.actor import Actor
 from memories.entities.lines import RelationEnds, RelationLine, to_line
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.labels import read_doubts
-from memories.queries.versions import heads_of
+from memories.queries.versions import heads_of, versions_of
 from memories.queries.visibility import as_q, listed_by
 from relations.models import Relation, RelationEvidence
 from relations.walk import Edge, walk_relations
@@ -115,6 +115,13 @@ def visible_keys(actor: Actor, keys: set[int]) -> set[int]:
     """The keys whose memories the actor may see, in any state."""
     rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys)
     return set(rows.values_list("key", flat=True))
+
+
+def visible_versions(actor: Actor, memory: Memory) -> list[Memory]:
+    """The visible versions of a memory, oldest first: one from before it became global is visible in its group only."""
+    chain = versions_of(memory)
+    seen = visible_keys(actor, {version.key for version in chain})
+    return [version for version in chain if version.key in seen]
 
 
 _MAX_EDGES = 60  # relations, and as many links; a larger picture is unreadable

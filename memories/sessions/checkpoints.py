@@ -70,22 +70,14 @@ def save_checkpoint(
         if replaces is not None:
             Checkpoint.objects.filter(pk=replaces.pk, token_id=actor.token_key).delete()
         checkpoint = Checkpoint.objects.create(
-            group=resolved.group,
-            thread=row,
-            state=body,
-            created_at=timezone.now(),
-            author_id=actor.user_id,
-            author_name=actor.name,
-            token_id=actor.token_key,
-        )
+            group=resolved.group, thread=row, state=body, created_at=timezone.now(),
+            author_id=actor.user_id, author_name=actor.name, token_id=actor.token_key,
+        )  # fmt: skip
         audit.append(
-            actor,
-            Operation.CHECKPOINT,
-            group=resolved.group.id,
-            subject=f"checkpoint:{checkpoint.id}",
+            actor, Operation.CHECKPOINT, group=resolved.group.id, subject=f"checkpoint:{checkpoint.id}",
             payload={"thread": name} | ({"replaces": str(replaces.id)} if replaces is not None else {}),
             chars=len(checkpoint.state),
-        )
+        )  # fmt: skip
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
         warning = _warn_if_cut(actor, checkpoint, resolved.group, name)
     return _CheckpointResult(checkpoint, resolved.group.slug, resolved.created, count, warning)
@@ -93,9 +85,8 @@ def save_checkpoint(
 
 def _warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str) -> str:
     """Why the default pack will not show all of the checkpoint, and what to do; empty if it will."""
-    tokens = count_tokens(
-        fence_saved(checkpoint, state_text(checkpoint)), counting_encoder(available_encoder())
-    )
+    whole = fence_saved(checkpoint, state_text(checkpoint))
+    tokens = count_tokens(whole, counting_encoder(available_encoder()))
     if tokens <= _SURE_SHARE * DEFAULT_BUDGET:
         return ""
     if actor.may(READ, group.key):
@@ -122,7 +113,6 @@ def _check_state(state: dict[str, Any] | str) -> dict[str, Any]:
     if NUL_IN_JSON.search(text):
         raise InvalidInput("state holds a NUL character.", field="state")
     if size > MAX_METADATA_BYTES:
-        raise InvalidInput(
-            f"state has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are allowed.", field="state"
-        )
+        line = f"state has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are allowed."
+        raise InvalidInput(line, field="state")
     return body

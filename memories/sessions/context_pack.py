@@ -157,12 +157,8 @@ def get_context(
         return _pack_unknown_group(found, budget)
     visibility = recallable_by(actor, found, narrowing=narrow)
     answer = _recall_relevant(actor, query, found, narrow)
-    threads = matching_threads(
-        found,
-        query,
-        also={item.memory.thread_id for item in answer.items if item.memory.thread_id} if answer else (),
-        at=moment_of(narrow),
-    )
+    also = {item.memory.thread_id for item in answer.items if item.memory.thread_id} if answer else ()
+    threads = matching_threads(found, query, also=also, at=moment_of(narrow))
     parts = gather_parts(found, name, query, narrow, visibility, answer, threads)
     parts = [*_repository_part(actor.checkout), *parts]
     if moment_of(narrow) is None:
@@ -171,20 +167,14 @@ def get_context(
 
 
 def gather_parts(
-    group: Group,
-    thread: str,
-    query: str,
-    narrowing: Narrowing,
-    visibility: Visibility,
-    answer: RecallResult | None,
-    threads: list[MatchedThread],
-) -> list[Part]:
+    group: Group, thread: str, query: str, narrowing: Narrowing, visibility: Visibility,
+    answer: RecallResult | None, threads: list[MatchedThread],
+) -> list[Part]:  # fmt: skip
     """The parts of a pack that have something in them, in order."""
     gathering = _Gathering(visibility, group.slug)
     visible = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
-    pinned = visible.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED)).order_by(
-        "-pinned", "-importance", "key"
-    )
+    kept = visible.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED))
+    pinned = kept.order_by("-pinned", "-importance", "key")
     recent = without_names(visible.filter(group=group)).order_by("-key")[:MAX_RECENT]
     lines = [line.show(group.slug) for line in answer.relations] if answer else []
     conversations = ", and recent conversations" if any(t.title for t in threads) else ""
@@ -278,12 +268,14 @@ def _recall_relevant(actor: Actor, query: str, group: Group, narrowing: Narrowin
     """The whole answer to the query, which the pack cuts, or a note that it took too long; None without a query."""
     if not query.strip():
         return None
-    request = RecallRequest(
-        query, group=group.slug, narrowing=narrowing, token_budget=MAX_TOKENS, around=False
-    )
     try:
         with answering(RELEVANT_S):
-            return recall(actor, request)
+            return recall(
+                actor,
+                RecallRequest(
+                    query, group=group.slug, narrowing=narrowing, token_budget=MAX_TOKENS, around=False
+                ),
+            )
     except OutOfTime:
         return RecallResult((), group.slug, settings.LOCI.retrieval.mode, abstained=True, note=TOO_LATE)
 
@@ -316,9 +308,8 @@ def _checkpoint_parts(group: Group, thread: str, narrowing: Narrowing) -> list[T
     if wanted != thread:
         before = f"The thread {thread_label(thread)} has no checkpoint; this is the group's newest.\n"
     if others:
-        named = [
-            f"{thread_label(each.thread)} ({each.newest:%Y-%m-%d})" for each in others[:_MAX_OTHER_THREADS]
-        ]
+        first = others[:_MAX_OTHER_THREADS]
+        named = [f"{thread_label(each.thread)} ({each.newest:%Y-%m-%d})" for each in first]
         more = len(others) - len(named)
         named += [f"{more} more"] if more else []
         after = f"\nThere are also checkpoints of: {', '.join(named)}."

@@ -99,11 +99,9 @@ class TextPart:
         text = f"{self.render(cut)}{remark}" if (cut := cut_text(self.text, room, encoder)) else ""
         text = text or (self._named(whole_at) if self.name else "")
         used = self._cost(text, encoder)
-        return (
-            Section(self.kind, self.title, text, asked, used, is_cut=True)
-            if text and used <= tokens
-            else None
-        )
+        if not text or used > tokens:
+            return None
+        return Section(self.kind, self.title, text, asked, used, is_cut=True)
 
     def _named(self, whole_at: int) -> str:
         return f"{self.name}: token_budget={whole_at} has it."
@@ -158,9 +156,8 @@ class MemoriesPart:
 
     def asked(self, encoder: Encoder | None) -> int:
         """The tokens of the whole section."""
-        return self._title(encoder) + sum(
-            count_tokens(f"{self.show(item.memory, item.memory.content)}\n", encoder) for item in self.items
-        )
+        texts = (self.show(item.memory, item.memory.content) for item in self.items)
+        return self._title(encoder) + sum(count_tokens(f"{text}\n", encoder) for text in texts)
 
     def floor(self, encoder: Encoder | None) -> int:
         """The tokens that it is sure of: of ranked memories, those of the best one's beginning."""
@@ -172,17 +169,13 @@ class MemoriesPart:
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
         """The section within so many tokens; memories that do not fit are named in it."""
         room = tokens - self._title(encoder)
+        memories = [item.memory for item in self.items]
         portions, left_out = pack(
-            [item.memory for item in self.items],
-            token_budget=room,
-            encoder=encoder,
-            show=self.show,
-            is_ranked=self.is_ranked,
+            memories, token_budget=room, encoder=encoder, show=self.show, is_ranked=self.is_ranked
         )
         known = {item.memory.key: item for item in self.items}
         shown = tuple(
-            replace(known[portion.memory.key], text=portion.text, is_cut=portion.is_cut)
-            for portion in portions
+            replace(known[each.memory.key], text=each.text, is_cut=each.is_cut) for each in portions
         )
         text = "\n".join(self.show(item.memory, item.text) for item in shown)
         used = self._title(encoder) + sum(portion.tokens for portion in portions) if portions else 0

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, Generic, TypeVar
 
 from django.db.models import Model, Q
@@ -81,10 +80,10 @@ class ThreadPage:
 
     group: str
     thread: str
-    turns: tuple[_Shown[Memory], ...]
-    checkpoints: tuple[_Shown[Checkpoint], ...]
-    next: str
-    older: str
+    turns: tuple[_Shown[Memory], ...] = ()
+    checkpoints: tuple[_Shown[Checkpoint], ...] = ()
+    next: str = ""
+    older: str = ""
     threads: tuple[ThreadCheckpoints, ...] = ()
     about: str = ""
 
@@ -145,24 +144,26 @@ def read_thread(
     page = ThreadPage(
         found.slug,
         thread.name if thread is not None else "",
-        about=f" ({', '.join(title)})" if title else "",
-        turns=(),
-        checkpoints=(),
-        next="",
-        older="",
         threads=tuple(each for each in others if each.thread),
+        about=f" ({', '.join(title)})" if title else "",
     )
     cursors = 2 if thread is not None and kind is None else 1
     room = budget - count_tokens(f"{page.text}\n{FRAME}", encoder) - cursors * _CURSOR_TOKENS
     saved: _Filled[Checkpoint] = _Filled()
     turns: _Filled[Memory] = _Filled()
+
+    def show_checkpoint(checkpoint: Checkpoint, cut: Cut) -> str:
+        return fence_saved(checkpoint, cut(state_text(checkpoint)))
+
+    def show_turn(memory: Memory, cut: Cut) -> str:
+        return fence(memory, cut(memory.content), label=label_of(memory), group=found.slug)
+
     if kind in (None, Checkpoint):
         share = int(room * _CHECKPOINTS_SHARE) if thread is not None and kind is None else room
-        saved = _fill_page(_read_checkpoints(found, thread, key), _show_checkpoint, share, encoder)
+        saved = _fill_page(_read_checkpoints(found, thread, key), show_checkpoint, share, encoder)
     if thread is not None and kind in (None, Memory):
-        visibility = recallable_by(actor, found, narrowing=narrowing)
-        rows = _read_turns(thread, visibility, key)
-        turns = _fill_page(rows, partial(_show_turn, found.slug), room - saved.tokens, encoder)
+        rows = _read_turns(thread, recallable_by(actor, found, narrowing=narrowing), key)
+        turns = _fill_page(rows, show_turn, room - saved.tokens, encoder)
     return replace(page, turns=turns.shown, checkpoints=saved.shown, next=turns.next, older=saved.next)
 
 
@@ -205,24 +206,13 @@ def _read_turns(thread: Thread, visibility: Visibility, after: int) -> _RowsRead
     if after:
         last = Memory.objects.filter(pk=after, thread=thread).first()
         if last is None:
-            raise InvalidInput(
-                "The turn of this cursor is gone.", hint="Begin without a cursor.", field="cursor"
-            )
+            hint = "Begin without a cursor."
+            raise InvalidInput("The turn of this cursor is gone.", hint=hint, field="cursor")
         rows = rows.filter(Q(position__gt=last.position) | Q(position=last.position, pk__gt=after))
     found = list(rows.order_by("position", "pk")[:MAX_ROWS])
     hidden = find_left_out(found, visibility)
     read_doubts(found)
     return _RowsRead([row for row in found if row.key not in hidden], len(found) == MAX_ROWS)
-
-
-def _show_turn(group: str, memory: Memory, cut: Cut) -> str:
-    """A turn between its marks."""
-    return fence(memory, cut(memory.content), label=label_of(memory), group=group)
-
-
-def _show_checkpoint(checkpoint: Checkpoint, cut: Cut) -> str:
-    """A checkpoint between its marks."""
-    return fence_saved(checkpoint, cut(state_text(checkpoint)))
 
 
 def _fill_page(

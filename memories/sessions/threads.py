@@ -43,11 +43,8 @@ def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = N
 
 def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadCheckpoints]:
     """The threads of a group with checkpoints (by `at`), the last saved first."""
-    rows = (
-        checkpoints_of(group, at)
-        .values("thread__name")
-        .annotate(count=Count("key"), newest=Max("created_at"))
-    )
+    saved = checkpoints_of(group, at).values("thread__name")
+    rows = saved.annotate(count=Count("key"), newest=Max("created_at"))
     found = [ThreadCheckpoints(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
     return sorted(found, key=lambda each: (each.newest, each.thread), reverse=True)
 
@@ -75,9 +72,8 @@ def list_checkpoints(
 
 def state_text(checkpoint: Checkpoint) -> str:
     """The state of a checkpoint as text: its only text, or JSON."""
-    return str(
-        checkpoint.state.get("text") or json.dumps(checkpoint.state, ensure_ascii=False, sort_keys=True)
-    )
+    state = checkpoint.state
+    return str(state.get("text") or json.dumps(state, ensure_ascii=False, sort_keys=True))
 
 
 def fence_saved(checkpoint: Checkpoint, body: str) -> str:
@@ -119,19 +115,14 @@ def matching_threads(
         for word in wanted:
             fits |= Q(name__icontains=word) | Q(title__icontains=word)
         found = list(rows.filter(fits).order_by("-key")[:_MAX_CANDIDATES])
-        found.sort(
-            key=lambda each: sum(word in f"{each.name} {each.title}".lower() for word in wanted), reverse=True
-        )
+        found.sort(key=lambda each: -sum(word in f"{each.name} {each.title}".lower() for word in wanted))
     best = {each.key: each for each in found[:_MAX_MATCHED]}
     recent = rows.exclude(title="").exclude(key__in=best).order_by(Coalesce("active_at", "created_at").desc())
     best |= {each.key: each for each in recent[:MAX_RECENT]}
-    counts = {
-        row["key"]: row
-        for row in Thread.objects.filter(key__in=best)
+    counted = (
+        Thread.objects.filter(key__in=best)
         .values("key")
         .annotate(turns=Count("memories", distinct=True), saved=Count("checkpoints", distinct=True))
-    }
-    return [
-        MatchedThread(each.name, counts[key]["turns"], counts[key]["saved"], each.title, each.active_at)
-        for key, each in best.items()
-    ]
+    )
+    counts = {row["key"]: (row["turns"], row["saved"]) for row in counted}
+    return [MatchedThread(each.name, *counts[key], each.title, each.active_at) for key, each in best.items()]

@@ -22,12 +22,13 @@ from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, 
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
 from maintenance.audit_replay import PastMemory, memory_at
-from memories.browse.listing import LogRowOut, visible_versions
+from memories.browse.listing import LogRowOut
 from memories.draft import check_choice, check_range
+from memories.entities.statements import visible_versions
 from memories.language.cleaning import parse_moment
 from memories.management.field_options import SINCE, UNTIL
 from memories.management.output import FaceCommand, in_lines, table_text
-from memories.queries.versions import full_id, parse_id
+from memories.queries.versions import find_memory, full_id, parse_id
 
 EXAMPLES: Final = """\
 examples:
@@ -123,7 +124,7 @@ def _version_ids(id_text: str) -> tuple[UUID, ...]:
     """Ids of all versions of a memory; only the given id if it was purged, which the log still knows."""
     id_ = full_id(operator(), id_text, field="memory")
     try:
-        return tuple(version.id for version in visible_versions(operator(), id_))
+        return tuple(version.id for version in visible_versions(operator(), find_memory(operator(), id_)))
     except NotFound:
         return (id_,)
 

@@ -27,9 +27,7 @@ from memories.types import State
 _TURNS_SHOWN: Final = 100
 LIVE: Final = frozenset({State.LIVE.value})
 MAX_FILTER_CHARS: Final = 200
-CONVERSATION: Final = (
-    "source_conversation"  # in the metadata of a note: the conversation that it was taken from
-)
+CONVERSATION: Final = "source_conversation"  # in the metadata of a note: where it was taken from
 
 
 @dataclass(frozen=True)
@@ -188,6 +186,5 @@ def read_conversation(actor: Actor, id_: str | UUID, *, after: int = -1) -> _Rea
     hidden = find_left_out(found, visibility)
     shown = tuple(row for row in found[:_TURNS_SHOWN] if row.key not in hidden)
     [conversation] = with_counts(actor, (thread,))
-    return _ReadConversation(
-        conversation, shown, found[_TURNS_SHOWN - 1].position if len(found) > _TURNS_SHOWN else None
-    )
+    after_these = found[_TURNS_SHOWN - 1].position if len(found) > _TURNS_SHOWN else None
+    return _ReadConversation(conversation, shown, after_these)

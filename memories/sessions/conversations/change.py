@@ -71,10 +71,9 @@ def delete(actor: Actor, id_: str | UUID, *, reason: str = "") -> Deleted:
             raise NotPermitted(
                 f"Only a curator may delete this conversation: {why}.", hint="Ask a curator of the group."
             )
+        live = Memory.objects.filter(state=State.LIVE)
         for row in rows:
-            if Memory.objects.filter(
-                pk=row.pk, state=State.LIVE
-            ).exists():  # a summary may have gone with a source
+            if live.filter(pk=row.pk).exists():  # a summary may have gone with a source
                 forget(actor, row.id, reason=reason)
         Thread.objects.filter(pk=thread.pk).update(deleted_at=timezone.now())
         log_thread(actor, thread, thread.group, action="delete", memories=[str(row.id) for row in rows])
@@ -94,9 +93,8 @@ def bring_back(actor: Actor, id_: str | UUID) -> Deleted:
     logged = AuditEntry.objects.filter(operation=Operation.THREAD, subject=f"thread:{thread.id}")
     deletions = [row.payload for row in logged.select_related("payload_row").order_by("-key")]
     if deletions and deletions[0].get("action") == "purge":
-        raise Conflict(
-            "This conversation was purged.", hint="Its turns are destroyed and cannot be restored."
-        )
+        hint = "Its turns are destroyed and cannot be restored."
+        raise Conflict("This conversation was purged.", hint=hint)
     ids: list[str] = next((each["memories"] for each in deletions if each.get("action") == "delete"), [])
     with transaction.atomic():
         hold_groups([thread.group_id])
@@ -147,7 +145,6 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     if dry_run:
         also = preview_purge(actor, turns) if turns else ()
         return PurgedConversation(thread.id, len(turns), (*lines, *also), dry_run=True)
-
     if not turns:
         blank(actor, thread)
         return PurgedConversation(thread.id, 0, lines)
@@ -178,7 +175,6 @@ def _describe_purge(turns: int, saved: int) -> tuple[str, ...]:
 def blank(actor: Actor, thread: Thread) -> None:
     """Destroy the thread's checkpoints and its own words; it counts as deleted."""
     Checkpoint.objects.filter(thread=thread).delete()
-    Thread.objects.filter(pk=thread.pk).update(
-        title="", url="", tags=[], summary=None, deleted_at=timezone.now()
-    )
+    empty = {"title": "", "url": "", "tags": [], "summary": None}
+    Thread.objects.filter(pk=thread.pk).update(**empty, deleted_at=timezone.now())
     log_thread(actor, thread, thread.group, action="purge")

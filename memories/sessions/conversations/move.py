@@ -53,17 +53,14 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
         Conflict: it is there already, the target has its thread or texts, or the target does not take one of them.
     """
     target = find_group(actor, group, right=WRITE)
-    thread = (
-        _find_to_move(actor, id_) if not is_decided else Thread.objects.select_related("group").get(id=id_)
-    )
+    threads = Thread.objects.select_related("group")
+    thread = threads.get(id=id_) if is_decided else _find_to_move(actor, id_)
     former = thread.group
     if former.key == target.key:
         raise Conflict(f"The conversation is in '{target.slug}' already.", hint="Nothing was changed.")
     rows = rows_of(thread)
     check_target(thread, target, rows)
-    is_curator = actor.decides(target.key)
-    doubt = "" if is_decided or is_curator else policy_doubt(actor, target, 1.0)
-    if doubt:
+    if not (is_decided or actor.decides(target.key)) and (doubt := policy_doubt(actor, target, 1.0)):
         first = next((row for row in rows if row.state == State.LIVE), None)
         proposal = propose(
             actor, _ASSIGN, group=target, memory=first, version=_thread_version(thread), why=doubt,
@@ -112,27 +109,23 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
         )
     live = [row for row in rows if row.state == State.LIVE]
     barred = find_all_withdrawn((target.key, row.scope, row.content) for row in live)
-    count = sum(each is not None for each in barred)
-    if count:
+    if count := sum(each is not None for each in barred):
         raise Conflict(f"{count} of its texts were withdrawn in '{target.slug}'.", field="group")
     kept_out = [row for row in live if not is_taken_as_is(row, target)]
     if kept_out:
-        place = kept_out[0].position or 0
         raise Conflict(
             f"The rules of '{target.slug}' for sensitive text do not take {len(kept_out)} of its turns as they are.",
-            hint=f"Edit or forget them first; the first is turn {place + 1}.",
+            hint=f"Edit or forget them first; the first is turn {(kept_out[0].position or 0) + 1}.",
             field="group",
         )
     facts = {(row.scope, row.type, row.content_hash) for row in live if row.type != Type.EPISODIC}
-    there = Memory.objects.filter(
-        group=target, state=State.LIVE, content_hash__in={hash_ for _, _, hash_ in facts}
-    )
-    if facts & set(there.values_list("scope", "type", "content_hash")):
-        raise Conflict(
-            f"'{target.slug}' has some of its facts already.", hint="Merge them first.", field="group"
-        )
+    there = Memory.objects.filter(group=target)
+    same = there.filter(state=State.LIVE, content_hash__in={hash_ for _, _, hash_ in facts})
+    if facts & set(same.values_list("scope", "type", "content_hash")):
+        line = f"'{target.slug}' has some of its facts already."
+        raise Conflict(line, hint="Merge them first.", field="group")
     sources = {(row.source, row.source_ref) for row in rows if row.source_ref}
-    named = Memory.objects.filter(group=target, source_ref__in={ref for _, ref in sources})
+    named = there.filter(source_ref__in={ref for _, ref in sources})
     if sources & set(named.values_list("source", "source_ref")):
         raise Conflict(f"'{target.slug}' has some of its turns already.", field="group")
 
@@ -157,9 +150,7 @@ def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Gro
 
 def log_thread(actor: Actor, thread: Thread, group: Group, **payload: object) -> None:
     """Log a change of a conversation in the chain of a group."""
-    audit.append(
-        actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=dict(payload)
-    )
+    audit.append(actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=payload)
 
 
 def _run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
