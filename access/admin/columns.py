@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.utils.functional import Promise
@@ -44,6 +45,12 @@ def field_column(heading: Label, name: str, spec: str = "", **how: Any) -> Calla
         return value if not spec or value is None else format(value, spec)
 
     return column(heading, ordering=name, **how)(read)
+
+
+def start_column(heading: Label, path: str, chars: int) -> Callable[[Any, Any], str]:
+    """A list's column of the start of a text; `path` leads from the row to it, such as `source.content`."""
+    read = attrgetter(path)
+    return column(heading)(lambda admin, row: shorten(read(row), chars))
 
 
 def in_words(word: object) -> str:

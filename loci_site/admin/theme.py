@@ -1,5 +1,6 @@
 """Look and sidebar of the admin. settings.py imports UNFOLD from here, so no model may be imported."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -15,46 +16,14 @@ Item = dict[str, Any]
 FILTERS = ("trust__exact", "doubt", "status__exact", "state__exact")
 
 
-def _logo(request: HttpRequest) -> str:
-    return static("loci/logo.svg")
-
-
-def _stylesheet(request: HttpRequest) -> str:
-    return static("loci/admin.css")
-
-
-def _explore_stylesheet(request: HttpRequest) -> str:
-    """URL of the styles of the dashboard and the explore pages."""
-    return static("loci/explore.css")
-
-
-def matches(request: HttpRequest) -> str:
-    """URL of the script that the palette shows its matches with."""
-    return static("loci/matches.js")
+def _file(path: str) -> Callable[[HttpRequest], str]:
+    """A callback: the URL of a static file."""
+    return lambda request: static(path)
 
 
 def words(request: HttpRequest) -> str:
     """URL of the words of the scripts in the page's language; the scripts after it read them."""
     return static(f"loci/words/{get_language() or settings.LANGUAGE_CODE}.js")
-
-
-def copying(request: HttpRequest) -> str:
-    """URL of the script of the copy buttons."""
-    return static("loci/copy.js")
-
-
-def counting(request: HttpRequest) -> str:
-    """URL of the script that shows in the sidebar how much waits in the Review."""
-    return static("loci/review_count.js")
-
-
-def _helping(request: HttpRequest) -> str:
-    return static("loci/help.js")
-
-
-def palette(request: HttpRequest) -> str:
-    """URL of the search palette's script (Ctrl-K on every page)."""
-    return static("loci/palette.js")
 
 
 def is_superuser(request: HttpRequest) -> bool:
@@ -181,10 +150,14 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Loci",
     "SITE_SUBHEADER": gettext_lazy("Shared memory for your agents"),
     "SITE_URL": None,
-    "SITE_ICON": _logo,
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _logo}],
-    "STYLES": [_stylesheet, _explore_stylesheet],
-    "SCRIPTS": [words, matches, palette, copying, counting, _helping],
+    "SITE_ICON": _file("loci/logo.svg"),
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _file("loci/logo.svg")}],
+    "STYLES": [_file("loci/admin.css"), _file("loci/explore.css")],
+    # The palette (Ctrl-K) shows its matches with the second.
+    "SCRIPTS": [
+        words,
+        *(_file(f"loci/{name}.js") for name in ("matches", "palette", "copy", "review_count", "help")),
+    ],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

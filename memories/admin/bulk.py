@@ -9,12 +9,12 @@ from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.columns import shorten
 from access.admin.confirm import ReasonForm
 from access.admin.page import LociAdmin
 from access.audit.collect import collecting_rows
@@ -44,7 +44,7 @@ class _BulkEffect(StrEnum):
 
 
 # Actor, memory, reason, what the action's own field holds (tags, or one group), dry_run.
-_Apply = Callable[[Actor, Memory, str, tuple[str, ...], bool], _BulkEffect]
+_Change = Callable[[Actor, Memory, str, tuple[str, ...], bool], _BulkEffect]
 
 
 @dataclass
@@ -57,18 +57,17 @@ class _BulkResult:
     undo_ids: list[str] = field(default_factory=list)
 
 
-_ApplyAll = Callable[[Actor, Sequence[Memory], str, tuple[str, ...], bool], _BulkResult]
+_Apply = Callable[[Actor, Sequence[Memory], str, tuple[str, ...], bool], _BulkResult]
 
 
 @dataclass(frozen=True)
 class _BulkAction:
-    """One entry of the list's menu of actions. `past` completes "12 memories …". It has one of `apply` and `apply_all`."""
+    """One entry of the list's menu of actions. `past` completes "12 memories …"."""
 
     name: str
     label: str
     past: str
-    apply: _Apply | None = None
-    apply_all: _ApplyAll | None = None
+    apply: _Apply
     needs_reason: bool = False
     needs_tags: bool = False
     needs_group: bool = False
@@ -125,12 +124,8 @@ class BulkActionsMixin(LociAdmin):
         """Ask with a preview; once that is answered, change the memories."""
         chosen = list(rows[: MAX_AT_ONCE + 1])
         if len(chosen) > MAX_AT_ONCE:
-            messages.error(
-                request,
-                gettext(
-                    "Nothing was changed: at most {max_at_once} memories at once. Filter the list."
-                ).format(max_at_once=MAX_AT_ONCE),
-            )
+            line = gettext("Nothing was changed: at most {max_at_once} memories at once. Filter the list.")
+            messages.error(request, line.format(max_at_once=MAX_AT_ONCE))
             return None
         is_answered = "confirm" in request.POST
         is_sent = is_answered or "tags" in request.POST or "group" in request.POST
@@ -138,8 +133,7 @@ class BulkActionsMixin(LociAdmin):
         form = _BulkForm(action, actor, request.POST if is_sent else None)
         if not is_answered or not form.is_valid():
             return self.ask(request, chosen, action, form)
-        reason = form.cleaned_data["reason"]
-        done = _apply_to_each(actor, chosen, action, reason=reason, given=form.given())
+        done = action.apply(actor, chosen, form.cleaned_data["reason"], form.given(), False)
         report(request, action, done, len(chosen))
         return HttpResponseRedirect(request.get_full_path())
 
@@ -151,13 +145,11 @@ class BulkActionsMixin(LociAdmin):
         would: _BulkResult | None = None
         notes: tuple[str, ...] = ()
         if given or not action.has_own_field:
-            tried = chosen[:_MAX_TRIED]
-            would = _apply_to_each(actor, tried, action, reason="preview", given=given, dry_run=True)
+            would = action.apply(actor, chosen[:_MAX_TRIED], "preview", given, True)
             notes = _lines_on_traces(chosen) if action.needs_group else ()
+        title = ngettext("{label}: {count} memory?", "{label}: {count} memories?", len(chosen))
         context = {
-            "title": ngettext("{label}: {count} memory?", "{label}: {count} memories?", len(chosen)).format(
-                label=gettext(action.label), count=len(chosen)
-            ),
+            "title": title.format(label=gettext(action.label), count=len(chosen)),
             "action": action,
             "form": form,
             "chosen": chosen,
@@ -181,81 +173,61 @@ class BulkActionsMixin(LociAdmin):
             except LociError as refusal:
                 refused.append(refusal.message)
         if undone:
-            messages.success(
-                request,
-                gettext("Taken back: {undone} of {last}.").format(undone=undone, last=len(last["ids"])),
-            )
+            line = gettext("Taken back: {undone} of {last}.").format(undone=undone, last=len(last["ids"]))
+            messages.success(request, line)
         for line in refused[:_MAX_ERRORS_SHOWN]:
             messages.error(request, line)
         return HttpResponseRedirect(self.url("changelist"))
 
 
-def _apply_to_each(
-    actor: Actor,
-    chosen: Sequence[Memory],
-    action: _BulkAction,
-    *,
-    reason: str,
-    given: tuple[str, ...],
-    dry_run: bool = False,
-) -> _BulkResult:
-    """Apply the action to each memory in a transaction of its own, or to all at once; refusals are collected."""
-    done = _BulkResult()
-    if action.apply_all is not None:
-        return action.apply_all(actor, chosen, reason, given, dry_run)
-    if action.apply is None:
+def _to_each(change: _Change) -> _Apply:
+    """The action that changes each memory in a transaction of its own; refusals are collected."""
+
+    def apply(
+        actor: Actor, chosen: Sequence[Memory], reason: str, given: tuple[str, ...], dry_run: bool
+    ) -> _BulkResult:
+        done = _BulkResult()
+        for memory in chosen:
+            try:
+                with collecting_rows() as work:
+                    effect = change(actor, memory, reason, given, dry_run)
+            except LociError as refusal:
+                text = shorten(memory.content, 60)
+                done.refused.append(gettext("“{text}”: {refusal}").format(text=text, refusal=refusal))
+                continue
+            done.changed += effect is _BulkEffect.CHANGED
+            done.queued += effect is _BulkEffect.QUEUED
+            if not dry_run and (undo_id := undo_id_of(actor, work)):
+                done.undo_ids.append(undo_id)
         return done
-    for memory in chosen:
-        try:
-            with collecting_rows() as work:
-                effect = action.apply(actor, memory, reason, given, dry_run)
-        except LociError as refusal:
-            text = Truncator(memory.content).chars(60)
-            done.refused.append(gettext("“{text}”: {refusal}").format(text=text, refusal=refusal))
-            continue
-        done.changed += effect is _BulkEffect.CHANGED
-        done.queued += effect is _BulkEffect.QUEUED
-        if not dry_run and (undo_id := undo_id_of(actor, work)):
-            done.undo_ids.append(undo_id)
-    return done
+
+    return apply
 
 
 def report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: int) -> None:
     """Say what was done, and note in the session how it is taken back."""
+    past = pgettext("word", action.past)
     if done.changed:
-        messages.success(
-            request,
-            ngettext(
-                "{changed} of {count} memory {past}.", "{changed} of {count} memories {past}.", count
-            ).format(changed=done.changed, count=count, past=pgettext("word", action.past)),
-        )
+        line = ngettext("{changed} of {count} memory {past}.", "{changed} of {count} memories {past}.", count)
+        messages.success(request, line.format(changed=done.changed, count=count, past=past))
     elif not done.queued and not done.refused:
         messages.info(request, gettext("Nothing differs: no memory was changed."))
     if done.queued:
-        messages.success(
-            request, gettext("{queued} waiting for a curator: see the Review.").format(queued=done.queued)
-        )
+        line = gettext("{queued} waiting for a curator: see the Review.").format(queued=done.queued)
+        messages.success(request, line)
     for line in done.refused[:_MAX_ERRORS_SHOWN]:
         messages.error(request, line)
-    if len(done.refused) > _MAX_ERRORS_SHOWN:
-        messages.error(
-            request,
-            gettext("{refused} more were refused.").format(refused=len(done.refused) - _MAX_ERRORS_SHOWN),
-        )
+    if (more := len(done.refused) - _MAX_ERRORS_SHOWN) > 0:
+        messages.error(request, gettext("{refused} more were refused.").format(refused=more))
     if done.undo_ids:
-        request.session[SESSION_KEY] = {
-            "ids": done.undo_ids,
-            "what": gettext("{count} {past}").format(
-                count=len(done.undo_ids), past=pgettext("word", action.past)
-            ),
-        }
+        what = gettext("{count} {past}").format(count=len(done.undo_ids), past=past)
+        request.session[SESSION_KEY] = {"ids": done.undo_ids, "what": what}
 
 
 def _verb_action(name: str) -> _BulkAction:
-    """The action that applies a verb."""
     verb = VERBS[name]
 
-    def apply(
+    def change(
         actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
     ) -> _BulkEffect:
         done = verb.apply(actor, memory.id, reason=reason, dry_run=dry_run)
@@ -263,14 +235,11 @@ def _verb_action(name: str) -> _BulkAction:
             return _BulkEffect.QUEUED
         return _BulkEffect.CHANGED if done.changed or dry_run else _BulkEffect.NONE
 
+    button = verb.button
     return _BulkAction(
-        name,
-        verb.button.label,
-        verb.button.past,
-        apply,
-        needs_reason=verb.button.needs_reason,
-        is_dangerous=verb.button.is_dangerous,
-    )
+        name, button.label, button.past, _to_each(change),
+        needs_reason=button.needs_reason, is_dangerous=button.is_dangerous,
+    )  # fmt: skip
 
 
 def _tag_action(
@@ -278,7 +247,7 @@ def _tag_action(
 ) -> _BulkAction:
     """The action that sets the tags that `wanted` makes of the memory's and the typed ones, if they differ."""
 
-    def apply(
+    def change(
         actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
     ) -> _BulkEffect:
         tags = wanted(memory.tags, given)
@@ -287,7 +256,7 @@ def _tag_action(
         edited = edit(actor, memory.id, EditDraft(tags=tags), reason=reason, dry_run=dry_run)
         return _BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else _BulkEffect.CHANGED
 
-    return _BulkAction(name, label, past, apply, needs_tags=True)
+    return _BulkAction(name, label, past, _to_each(change), needs_tags=True)
 
 
 def _move_all(
@@ -295,7 +264,7 @@ def _move_all(
 ) -> _BulkResult:
     """Move the memories to the chosen group, those of each group in one transaction."""
     done = _BulkResult()
-    texts = {memory.id: Truncator(memory.content).chars(60) for memory in chosen}
+    texts = {memory.id: shorten(memory.content, 60) for memory in chosen}
     for group in {memory.group_id: memory.group for memory in chosen}.values():
         rows = [memory for memory in chosen if memory.group_id == group.key and group.slug != given[0]]
         if not rows:
@@ -319,31 +288,19 @@ def _move_all(
 
 def _lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
     """What keeps naming the memories in each group that they would leave."""
-    lines = []
-    for group in {memory.group_id: memory.group for memory in chosen}.values():
-        rows = [memory for memory in chosen if memory.group_id == group.key]
-        lines.append(describe_traces(rows, group))
+    groups = {memory.group_id: memory.group for memory in chosen}
+    lines = (
+        describe_traces([m for m in chosen if m.group_id == key], group) for key, group in groups.items()
+    )
     return tuple(filter(None, lines))
 
 
 BULK_ACTIONS = (
     *(_verb_action(name) for name in _OF_VERBS),
-    _tag_action(
-        "tag",
-        gettext_noop("Add tags"),
-        "tagged",
-        lambda own, given: tuple(dict.fromkeys((*own, *given))),
-    ),
-    _tag_action(
-        "untag",
-        gettext_noop("Remove tags"),
-        "untagged",
-        lambda own, given: tuple(tag for tag in own if tag not in given),
-    ),
-    _BulkAction(
-        "move", gettext_noop("Move to another group"), "moved", apply_all=_move_all, needs_group=True
-    ),
-)
+    _tag_action("tag", gettext_noop("Add tags"), "tagged", lambda own, given: tuple(dict.fromkeys((*own, *given)))),
+    _tag_action("untag", gettext_noop("Remove tags"), "untagged", lambda own, given: tuple(tag for tag in own if tag not in given)),
+    _BulkAction("move", gettext_noop("Move to another group"), "moved", _move_all, needs_group=True),
+)  # fmt: skip
 
 
 def menu_entry(action: _BulkAction) -> Callable[..., HttpResponse | None]:

@@ -28,7 +28,6 @@ class ColumnFilter(admin.SimpleListFilter):
     column: ClassVar[str] = ""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows with the chosen value."""
         column = self.column or str(self.parameter_name)
         return queryset.filter(**{column: self.value()}) if self.value() else queryset
 
@@ -41,7 +40,6 @@ class GroupFilter(ColumnFilter):
     column = "group__slug"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The names of the groups."""
         return [(group.slug, group.slug) for group in entered_groups(actor_of(request))]
 
 
@@ -52,11 +50,9 @@ class DoubtFilter(admin.SimpleListFilter):
     parameter_name = "doubt"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The one choice beyond all."""
         return [("open", gettext("disputed"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
-        """The memories with an open doubt."""
         return queryset.filter(is_doubted()) if self.value() else queryset
 
 
@@ -67,7 +63,6 @@ class TagFilter(TextFilter):  # type: ignore[misc]  # unfold has no types
     parameter_name = "tag"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
-        """The memories with the tag."""
         tag = (self.value() or "").strip().lower()
         return queryset.filter(HasTag(F("tags"), tag)) if tag else queryset
 

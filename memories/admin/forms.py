@@ -146,7 +146,6 @@ class DraftForm(forms.Form):
         return data
 
     def draft(self) -> Draft:
-        """The form's data as a Draft."""
         data = self.cleaned_data
         values = {field.name: _from_input(field.kind, data[field.name]) for field in _DRAFT_FIELDS}
         group = data.get(_NEW_GROUP) or data["group"]
@@ -179,8 +178,8 @@ class EditForm(ReasonForm):
         """The changed fields. The inputs have no seconds, so an untouched time counts as unchanged and keeps its own."""
         data = self.cleaned_data
         # A browser sends line ends as CR LF; that does not change the text.
-        values = {"content": data["content"].replace("\r\n", "\n")}
-        changed = {name: value for name, value in values.items() if value != self.initial[name]}
+        content = data["content"].replace("\r\n", "\n")
+        changed = {"content": content} if content != self.initial["content"] else {}
         for field in EDIT_FIELDS:
             value = _from_input(field.kind, data[field.name])
             if _as_input(field.kind, value) != self.initial[field.name]:

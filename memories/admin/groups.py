@@ -26,8 +26,7 @@ from memories.lifecycle.regroup.left_behind import LeftBehind, has_moved_away, p
 
 
 def _administers(request: HttpRequest, group: Model | None) -> bool:
-    actor = actor_of(request)
-    return group is None or actor.may(ADMIN, group.pk)
+    return group is None or actor_of(request).may(ADMIN, group.pk)
 
 
 class _MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
@@ -63,7 +62,6 @@ class _MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
         return True
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Admins of the group."""
         return _administers(request, obj)
 
     has_delete_permission = has_change_permission
@@ -136,15 +134,12 @@ class GroupAdmin(WordedForm, LociAdmin):
         return self.readonly_fields if obj is None else ("name", *self.readonly_fields, *limits)
 
     def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[_MemberInline], ...]:
-        """Members are shown once the group exists."""
         return self.inlines if obj is not None else ()
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Everybody who may create groups."""
         return actor_of(request).may(CREATE_GROUP)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Admins of the group."""
         return self.has_module_permission(request) and _administers(request, obj)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -175,7 +170,6 @@ class GroupAdmin(WordedForm, LociAdmin):
             set_private(actor, obj.slug, private=private)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Set and remove members one by one."""
         actor = actor_of(request)
         members = formset.save(commit=False)
         for removed in formset.deleted_objects:
@@ -202,12 +196,8 @@ class GroupAdmin(WordedForm, LociAdmin):
             text = gettext(
                 "Purged in “{group}”: {payloads} contents of the log, {recalls} recalls, {checkpoints} checkpoints."
             )
-            return text.format(
-                group=group.slug,
-                payloads=done.log_payloads,
-                recalls=done.recalls,
-                checkpoints=done.checkpoints,
-            )
+            counts = {"payloads": done.log_payloads, "recalls": done.recalls, "checkpoints": done.checkpoints}
+            return text.format(group=group.slug, **counts)
 
         return confirm(self, request, question, purge)
 
@@ -227,18 +217,14 @@ class GroupAdmin(WordedForm, LociAdmin):
         """Whether memories left the group, with the way to purge what stayed behind of them."""
         if not has_moved_away(group):
             return gettext("none")
-        return format_html(
-            '<a class="loci-link" href="{}">{}</a>',
-            self.url("left_behind", group.id),
-            gettext("Purge what stayed behind"),
-        )
+        url = self.url("left_behind", group.id)
+        return format_html('<a class="loci-link" href="{}">{}</a>', url, gettext("Purge what stayed behind"))
 
     @column(gettext_lazy("waits for a curator"), ordering="policy")
     def waiting_writes(self, group: Group) -> str:
         """The writes that wait for a curator."""
-        below = gettext("below confidence {policy_confidence:g}").format(
-            policy_confidence=group.policy_confidence
-        )
+        below = gettext("below confidence {policy_confidence:g}")
+        below = below.format(policy_confidence=group.policy_confidence)
         return str(_WAITING_WRITES.get(group.policy, below))
 
     @column(gettext_lazy("kind"), ordering="private", labels={"archived": "warning", "private": "info"})

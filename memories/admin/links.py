@@ -8,12 +8,11 @@ from django.contrib.admin.filters import ChoicesFieldListFilter
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, field_column, in_words
+from access.admin.columns import field_column, in_words, start_column
 from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, LociChangeList
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
@@ -61,7 +60,6 @@ class _AskingLinks(LociChangeList):
     """The links that need a decision; a summary has dozens of others, which its own page shows."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        """The rows without derivation links."""
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows.filter(kind__in=REVIEWED_KINDS)
 
@@ -91,7 +89,6 @@ class LinkAdmin(LociAdmin):
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """The links between two memories that the actor may see."""
         return visible_links(actor)
 
     def change_view(
@@ -102,18 +99,13 @@ class LinkAdmin(LociAdmin):
         actor = actor_of(request)
         may_close = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
         kind = LinkKind(link.kind)
+        headings = ENDS.get(kind, (gettext("First"), gettext("Second")))
         closing = _CLOSED_BY.get(kind, ()) if may_close and link.status == LinkStatus.OPEN else ()
         context = {
             "title": _TITLES[kind],
             "link": link,
             "says_status": kind in REVIEWED_KINDS or link.status != LinkStatus.OPEN,
-            "sides": list(
-                zip(
-                    ENDS.get(kind, (gettext("First"), gettext("Second"))),
-                    (link.source, link.target),
-                    strict=True,
-                )
-            ),
+            "sides": list(zip(headings, (link.source, link.target), strict=True)),
             "closing": [(name, _CLOSING[name][1]) for name in closing],
             "meanings": [_CLOSING[name][1::2] for name in closing],
             "review_url": f"{reverse('review')}?kind={kind}" if closing and kind in REVIEWED_KINDS else "",
@@ -126,12 +118,8 @@ class LinkAdmin(LociAdmin):
             raise Http404
         link: Link = self.get_or_404(request, object_id)
         status, label, title, meaning = _CLOSING[verb]
-        question = Confirmation(
-            title=str(title),
-            button=str(label),
-            back=self.url("change", link.id),
-            consequences=(str(meaning),),
-        )
+        back = self.url("change", link.id)
+        question = Confirmation(str(title), str(label), back, consequences=(str(meaning),))
 
         def close(reason: str) -> str:
             close_link(actor_of(request), link.id, status=status, reason=reason)
@@ -141,16 +129,8 @@ class LinkAdmin(LociAdmin):
 
     what = field_column(gettext_lazy("kind"), "kind", labels={"conflict": "danger", "duplicate": "warning"})
 
-    @column(gettext_lazy("first"))
-    def first(self, link: Link) -> str:
-        """The start of the first memory."""
-        return Truncator(link.source.content).chars(LIST_CHARS)
-
-    @column(gettext_lazy("second"))
-    def second(self, link: Link) -> str:
-        """The start of the second memory."""
-        return Truncator(link.target.content).chars(LIST_CHARS)
-
+    first = start_column(gettext_lazy("first"), "source.content", LIST_CHARS)
+    second = start_column(gettext_lazy("second"), "target.content", LIST_CHARS)
     cosine = field_column(gettext_lazy("cosine"), "score", ".2f", empty="—")
     status_label = field_column(
         gettext_lazy("status"), "status", labels={"open": "warning", "settled": "success"}

@@ -10,13 +10,12 @@ from django.db.models import Count, Model, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext
 from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
-from access.admin.columns import column, field_column, in_words, interface_name
+from access.admin.columns import column, field_column, in_words, interface_name, shorten
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
 from access.audit.chains import OWN, chain_labels, find_row
@@ -42,7 +41,6 @@ class _OperationFilter(ColumnFilter):
     parameter_name = "operation"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The operations."""
         return [(operation.value, in_words(operation.value)) for operation in Operation]
 
 
@@ -53,7 +51,6 @@ class ViaFilter(ColumnFilter):
     parameter_name = "via"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The interfaces."""
         return [(via.value, interface_name(via.value)) for via in Via]
 
 
@@ -77,16 +74,11 @@ class _LogChangeList(LociChangeList):
 
 def _token_names(entries: list[Any]) -> dict[str, str]:
     """The names of the tokens that the rows are about, by the rows' subject."""
-    ids = {
-        entry.subject.removeprefix(_SUBJECT_PREFIX)
-        for entry in entries
-        if entry.subject.startswith(_SUBJECT_PREFIX)
-    }
-    rows = ApiToken.objects.filter(id__in=ids).values_list("id", "name", "user__username")
-    return {
-        f"{_SUBJECT_PREFIX}{id_}": gettext("token “{name}” of {user}").format(name=name, user=user)
-        for id_, name, user in rows
-    }
+    subjects = {entry.subject for entry in entries if entry.subject.startswith(_SUBJECT_PREFIX)}
+    tokens = ApiToken.objects.filter(id__in={each.removeprefix(_SUBJECT_PREFIX) for each in subjects})
+    line = gettext("token “{name}” of {user}")
+    rows = tokens.values_list("id", "name", "user__username")
+    return {f"{_SUBJECT_PREFIX}{id_}": line.format(name=name, user=user) for id_, name, user in rows}
 
 
 @admin.register(AuditEntry)
@@ -105,7 +97,6 @@ class AuditEntryAdmin(LociAdmin):
     empty_hint = gettext_lazy("Every write is logged here, with the person or agent and the interface.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """The rows the actor may see."""
         return visible_log(actor, rows)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -116,23 +107,15 @@ class AuditEntryAdmin(LociAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
         """The row with this name; None if the caller may not see it or it does not exist."""
         entry = find_row(object_id)
-        if (
-            entry is None
-            or not self.visible(AuditEntry.objects.filter(pk=entry.pk), actor_of(request)).exists()
-        ):
-            return None
-        return entry
+        own = AuditEntry.objects.filter(pk=entry.pk if entry is not None else None)
+        return entry if self.visible(own, actor_of(request)).exists() else None
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list under the number of chains and rows."""
-        heads = (
-            AuditHead.objects.filter(origin=OWN) if actor_of(request).all_groups else AuditHead.objects.none()
-        )
-        extra = {
-            **heads.aggregate(chains=Count("pk"), rows=Sum("seq")),
-            "verify_url": self.url("verify"),
-            **(extra_context or {}),
-        }
+        heads = AuditHead.objects.filter(origin=OWN)
+        heads = heads if actor_of(request).all_groups else heads.none()
+        counts = heads.aggregate(chains=Count("pk"), rows=Sum("seq"))
+        extra = {**counts, "verify_url": self.url("verify"), **(extra_context or {})}
         answer: HttpResponse = super().changelist_view(request, extra)
         return answer
 
@@ -162,27 +145,16 @@ class AuditEntryAdmin(LociAdmin):
         labels = chain_labels()
         for report in broken:
             label = report.origin or labels.get(report.chain, report.chain)
-            messages.error(
-                request,
-                gettext("The chain {label} is broken at row {broken_at}: {why}.").format(
-                    label=label, broken_at=report.broken_at, why=report.why
-                ),
-            )
+            line = gettext("The chain {label} is broken at row {broken_at}: {why}.")
+            messages.error(request, line.format(label=label, broken_at=report.broken_at, why=report.why))
         if not broken:
             link_heads(actor_of(request))
             gone = sum(report.purged_payloads for report in reports)
             purged = gettext("; {gone:,} payloads were purged").format(gone=gone) if gone else ""
             rows = sum(report.rows for report in reports)
-            messages.success(
-                request,
-                gettext("The log is intact: {rows:,} rows in {reports}{purged}.").format(
-                    rows=rows,
-                    reports=ngettext("{count} chain", "{count} chains", len(reports)).format(
-                        count=len(reports)
-                    ),
-                    purged=purged,
-                ),
-            )
+            chains = ngettext("{count} chain", "{count} chains", len(reports)).format(count=len(reports))
+            line = gettext("The log is intact: {rows:,} rows in {reports}{purged}.")
+            messages.success(request, line.format(rows=rows, reports=chains, purged=purged))
         return HttpResponseRedirect(self.url("changelist"))
 
     done = field_column(gettext_lazy("operation"), "operation", labels=_OPERATION_LABELS)
@@ -196,10 +168,8 @@ class AuditEntryAdmin(LociAdmin):
     @column(gettext_lazy("about"))
     def about(self, entry: AuditEntry) -> SafeString:
         """The start of the memory, its id, or the row's other subject."""
-        text = Truncator(getattr(entry, "text", "")).chars(80)
-        return format_html(
-            '<span class="loci-short">{}</span>', text or entry.memory_id or entry.subject or "—"
-        )
+        shown = shorten(getattr(entry, "text", ""), 80) or entry.memory_id or entry.subject or "—"
+        return format_html('<span class="loci-short">{}</span>', shown)
 
 
 def _row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:

@@ -35,12 +35,7 @@ from memories.store import store
 from memories.types import Trust, Type
 
 STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", "expired": "warning"}
-_TRUST_LABELS = {
-    "candidate": "warning",
-    "verified": "success",
-    "rejected": "danger",
-    "quarantined": "danger",
-}
+_TRUST_LABELS = {"candidate": "warning", "verified": "success", "rejected": "danger", "quarantined": "danger"}
 EDITED = {
     EditOutcome.NEW_VERSION: gettext_lazy("Saved as a new version"),
     EditOutcome.CHANGED: gettext_lazy("Saved"),
@@ -57,15 +52,8 @@ class MemoryAdmin(BulkActionsMixin):
     add_label = gettext_lazy("New memory")
     list_before_template = "admin/memories/memory/list_tools.html"
     list_display = (
-        "text",
-        "kind",
-        "group",
-        "state_label",
-        "trust_label",
-        "confidence_label",
-        "author_label",
-        "stored_at",
-    )
+        "text", "kind", "group", "state_label", "trust_label", "confidence_label", "author_label", "stored_at",
+    )  # fmt: skip
     list_display_links = ("text",)
     list_select_related = ("group",)
     list_filter = (GroupFilter, "type", "state", "trust", DoubtFilter, "scope", "pinned", TagFilter)
@@ -104,7 +92,6 @@ class MemoryAdmin(BulkActionsMixin):
         return find_by_words(actor_of(request), queryset, search_term, best_first=not is_sorted), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """True if the caller may write in some group."""
         actor = actor_of(request)
         return actor.all_groups or any(actor.may(WRITE, key) for key in actor.roles)
 
@@ -136,12 +123,8 @@ class MemoryAdmin(BulkActionsMixin):
             except LociError as refusal:
                 show_error(form, refusal)
                 offer_vouching(form, refusal)
-        context = {
-            "title": gettext("New memory"),
-            "form": form,
-            "button": gettext("Save"),
-            "back": self.url("changelist"),
-        }
+        back = self.url("changelist")
+        context = {"title": gettext("New memory"), "form": form, "button": gettext("Save"), "back": back}
         return self.render(request, "admin/loci/form.html", context)
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -207,14 +190,11 @@ class MemoryAdmin(BulkActionsMixin):
     def text(self, memory: Memory) -> SafeString:
         """The start of the text, with an icon if it is pinned."""
         short = shorten(" ".join(memory.content.split()), LIST_CHARS)
-        pin = format_html(
-            '<span class="material-symbols-outlined loci-pin">{}</span>', "keep" if memory.pinned else ""
-        )
+        pin = SafeString('<span class="material-symbols-outlined loci-pin">keep</span>')
         return format_html('<span class="loci-line">{}{}</span>', pin if memory.pinned else "", short)
 
     @column(gettext_lazy("type"), ordering="type")
     def kind(self, memory: Memory) -> str:
-        """The type."""
         return in_words(memory.type)
 
     state_label = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
@@ -236,14 +216,9 @@ def _parse_object_id(object_id: str) -> UUID | str:
 
 def _confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     """The confirmation page of a verb, with the consequences of its dry run."""
-    changed = tuple(
-        (
-            in_words(name.replace("_", " ")),
-            " → ".join(in_words(format_value(value)) for value in would.changes[name]),
-        )
-        for name in SHOWN_FIELDS
-        if name in would.changes
-    )
+    names = [name for name in SHOWN_FIELDS if name in would.changes]
+    pairs = {name: " → ".join(in_words(format_value(each)) for each in would.changes[name]) for name in names}
+    changed = tuple((in_words(name.replace("_", " ")), pair) for name, pair in pairs.items())
     return Confirmation(
         title=gettext(verb.button.question),
         button=gettext(verb.button.label),

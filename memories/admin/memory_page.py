@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from django.db.models import Q
@@ -141,12 +142,8 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
 
 def _buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
     """The verbs that fit the memory and that the actor has the right to use, most common first."""
-    fitting = [
-        verb
-        for verb in VERBS.values()
-        if verb.button.fits(memory) and actor.may(verb.people_right or verb.right, memory.group_id)
-    ]
-    return sorted(fitting, key=lambda verb: verb.button.order)
+    allowed = [verb for verb in VERBS.values() if actor.may(verb.people_right or verb.right, memory.group_id)]
+    return sorted((v for v in allowed if v.button.fits(memory)), key=lambda verb: verb.button.order)
 
 
 def _split_buttons(buttons: Sequence[Verb], *, beside: int) -> dict[str, list[Verb]]:
@@ -183,14 +180,8 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
         for node in found.nodes
     ]
     edges = [
-        {
-            "id": str(edge.id),
-            "from": str(edge.source),
-            "to": str(edge.target),
-            "label": edge.label,
-            "kind": edge.kind,
-        }
-        for edge in found.edges
+        {"id": str(e.id), "from": str(e.source), "to": str(e.target), "label": e.label, "kind": e.kind}
+        for e in found.edges
     ]
     return {"nodes": nodes, "edges": edges}
 
@@ -210,12 +201,9 @@ def _head_note(memory: Memory, head: Memory) -> tuple[str, str]:
 
 def _compare_versions(chain: Sequence[Memory]) -> list[_Version]:
     """The versions, newest first, each with the word difference from the one before."""
-    before: list[Memory | None] = [None, *chain[:-1]]
-    versions = [
-        _Version(row, diff_words(former.content, row.content) if former is not None else ())
-        for former, row in zip(before, chain, strict=True)
-    ]
-    return versions[::-1]
+    pairs = pairwise(chain)
+    later = [_Version(row, diff_words(former.content, row.content)) for former, row in pairs]
+    return [*reversed(later), _Version(chain[0], ())]
 
 
 def read_pieces(memory: Memory) -> list[_PieceText]:
@@ -241,23 +229,16 @@ def _group_facts(
     actor: Actor, memory: Memory, found: Inspection
 ) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
     """The fields in groups, as (heading, [(name, value)])."""
-    owed = (
-        gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
-        if found.pieces_owed
-        else ""
-    )
-    place = (
-        gettext("{thread}, position {position}").format(thread=memory.thread, position=memory.position)
-        if memory.thread
-        else "—"
-    )
+    owed = gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
+    owed = owed if found.pieces_owed else ""
+    place = gettext("{thread}, position {position}").format(thread=memory.thread, position=memory.position)
+    place = place if memory.thread else "—"
     address = str(memory.metadata.get(CONVERSATION) or "")  # of the conversation that it was taken from
     noted_in = find_by_address(actor, address) if address else None
-    conversation = (
-        format_html('<a href="{}">{}</a>', reverse("people:conversation", args=[noted_in.id]), noted_in.label)
-        if noted_in is not None
-        else address
-    )
+    conversation = address
+    if noted_in is not None:
+        url = reverse("people:conversation", args=[noted_in.id])
+        conversation = format_html('<a href="{}">{}</a>', url, noted_in.label)
     return [
         (gettext("Contents"), [
             (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
@@ -308,9 +289,8 @@ def recall_verdict(actor: Actor, memory: Memory) -> _RecallVerdict:
     group = memory.group if actor.may_enter(memory.group_id) else None
     visibility = recallable_by(actor, group)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
-        return _RecallVerdict(
-            RecallTreatment.HIDE.value, _expiry_reason(memory) or gettext("you may not recall it")
-        )
+        why = _expiry_reason(memory) or gettext("you may not recall it")
+        return _RecallVerdict(RecallTreatment.HIDE.value, why)
     if find_left_out([memory], visibility):
         return _RecallVerdict(RecallTreatment.HIDE.value, gettext(LEFT_OUT_REASON))
     return _RecallVerdict(action.value, reason)
@@ -324,7 +304,8 @@ def _expiry_reason(memory: Memory) -> str:
     if memory.expires_at is not None and memory.expires_at <= now:
         return gettext("it expired on {expires_at:%Y-%m-%d %H:%M} UTC").format(expires_at=memory.expires_at)
     if memory.valid_to is not None and memory.valid_to <= now and memory.type != Type.EPISODIC:
-        return gettext(
+        line = gettext(
             "it was true until {valid_to:%Y-%m-%d %H:%M} UTC; a question about the past still finds it"
-        ).format(valid_to=memory.valid_to)
+        )
+        return line.format(valid_to=memory.valid_to)
     return ""

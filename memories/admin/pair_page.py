@@ -16,7 +16,6 @@ from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.forms import MemoryInput, group_choices
-from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import Verb
 from memories.models import Memory
 
@@ -39,16 +38,14 @@ class _PairForm(ReasonForm):
     )
     field_order = ("other", "content", "reason")
 
-    def __init__(
-        self, verb: Verb, actor: Actor, data: Any = None, *, initial: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, verb: Verb, actor: Actor, data: Any, initial: dict[str, str]) -> None:
         super().__init__(data)
         if verb.button.takes_group:
             self.fields["other"] = forms.ChoiceField(
                 choices=group_choices(actor), widget=UnfoldAdminSelectWidget()
             )
             self.order_fields(self.field_order)
-        self.initial = dict(initial or {})
+        self.initial = initial
         self.fields["other"].label = gettext(verb.button.other)
         if not verb.text:
             del self.fields["content"]
@@ -68,53 +65,33 @@ def pair_view(
                 right=pgettext("word", verb.right)
             )
         )
-    initial = {"other": request.GET["other"]} if "other" in request.GET else None
-    form = _PairForm(verb, actor, request.POST if request.method == "POST" else None, initial=initial)
-    back = admin.url("change", memory.id)
-    if request.method == "POST" and form.is_valid():
-        is_preview = "preview" in request.POST
-        try:
-            done = verb.apply(
-                actor,
-                memory.id,
-                other=form.value("other"),
-                text=form.value("content"),
-                reason=form.value("reason"),
-                dry_run=is_preview,
-            )
-            if is_preview:
-                return _render_pair_form(admin, request, verb, form, memory, would=done)
-            outcome = (
-                gettext("{label}: proposed").format(label=gettext(verb.button.label))
-                if done.queued
-                else gettext("The memory is {past}").format(past=pgettext("word", verb.button.past))
-            )
-            consequences = join_clauses(done.consequences)
-            messages.success(request, gettext("{label}: {text}.").format(label=outcome, text=consequences))
-            return HttpResponseRedirect(back)
-        except LociError as refusal:
-            if refusal.field == verb.other:
-                refusal.field = "other"
-            show_error(form, refusal)
-    return _render_pair_form(admin, request, verb, form, memory)
-
-
-def _render_pair_form(
-    admin: LociAdmin,
-    request: HttpRequest,
-    verb: Verb,
-    form: _PairForm,
-    memory: Memory,
-    *,
-    would: ChangeResult | None = None,
-) -> HttpResponse:
-    """Show the form with its memory, and the consequences after a preview."""
+    initial = {"other": request.GET["other"]} if "other" in request.GET else {}
+    form = _PairForm(verb, actor, request.POST if request.method == "POST" else None, initial)
     context = {
         "title": gettext(verb.button.question),
         "form": form,
         "button": gettext(verb.button.label),
         "back": admin.url("change", memory.id),
         "memory": memory,
-        "would": would,
     }
+    if request.method == "POST" and form.is_valid():
+        is_preview = "preview" in request.POST
+        try:
+            done = verb.apply(
+                actor, memory.id, other=form.value("other"), text=form.value("content"), reason=form.value("reason"),
+                dry_run=is_preview,
+            )  # fmt: skip
+            if is_preview:
+                context |= {"would": done}
+                return admin.render(request, "admin/memories/memory/pair.html", context)
+            outcome = gettext("The memory is {past}").format(past=pgettext("word", verb.button.past))
+            if done.queued:
+                outcome = gettext("{label}: proposed").format(label=gettext(verb.button.label))
+            consequences = join_clauses(done.consequences)
+            messages.success(request, gettext("{label}: {text}.").format(label=outcome, text=consequences))
+            return HttpResponseRedirect(admin.url("change", memory.id))
+        except LociError as refusal:
+            if refusal.field == verb.other:
+                refusal.field = "other"
+            show_error(form, refusal)
     return admin.render(request, "admin/memories/memory/pair.html", context)

@@ -5,12 +5,11 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, field_column
+from access.admin.columns import column, field_column, start_column
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
@@ -34,7 +33,6 @@ class RecallLogAdmin(LociAdmin):
     empty_hint = gettext_lazy("Every recall is logged here: the question, the results and the time it took.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """The actor's own recalls, and those of the groups that the actor may curate."""
         return rows.filter(visible_recalls(actor))
 
     def change_view(
@@ -46,14 +44,10 @@ class RecallLogAdmin(LociAdmin):
         context = {"title": gettext("Recall"), "recall": recall, "hits": logged.hits, "unseen": logged.unseen}
         return self.render(request, "admin/memories/recalllog/page.html", context)
 
-    @column(gettext_lazy("question"))
-    def question(self, recall: RecallLog) -> str:
-        """The start of the question."""
-        return Truncator(recall.query).chars(100)
+    question = start_column(gettext_lazy("question"), "query", 100)
 
     @column(gettext_lazy("results"))
     def result_count(self, recall: RecallLog) -> str:
-        """The number of results."""
         return gettext("nothing relevant") if recall.abstained else str(len(unpack_hits(bytes(recall.hits))))
 
     duration = field_column(gettext_lazy("time (ms)"), "duration_ms", ".1f")

@@ -1,17 +1,16 @@
 """Relations in the admin. They are here, not in `relations`, because visibility of memories decides who sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, field_column
+from access.admin.columns import Label, column, field_column, shorten
 from access.admin.page import LociAdmin, LociChangeList
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
@@ -25,10 +24,20 @@ class _RelationList(LociChangeList):
     """A page of relations between the current versions of their ends."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the page, and replace the ends by their current versions."""
         super().get_results(request)
         rows: Sequence[Relation] = self.result_list  # evaluated once; the page shows these objects
         show_heads(rows)
+
+
+def _end_column(heading: Label, name: str) -> Callable[[Any, Any], str]:
+    """A column of the start of an end, with its state if it is not live."""
+
+    def read(page: Any, relation: Relation) -> str:
+        end: Memory = getattr(relation, name)
+        text = shorten(end.content, 60)
+        return text if end.state == State.LIVE else f"{text} ({end.state})"
+
+    return column(heading)(read)
 
 
 @admin.register(Relation)
@@ -37,14 +46,8 @@ class RelationAdmin(LociAdmin):
 
     list_name = gettext_lazy("Relations")
     list_display = (
-        "subject_text",
-        "predicate",
-        "object_text",
-        "group",
-        "confidence_label",
-        "state",
-        "created_at",
-    )
+        "subject_text", "predicate", "object_text", "group", "confidence_label", "state", "created_at",
+    )  # fmt: skip
     list_display_links = ("subject_text",)
     list_class = _RelationList
     list_filter = (GroupFilter,)
@@ -69,9 +72,8 @@ class RelationAdmin(LociAdmin):
             *rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True),
         }
         shown = replaced - hidden_ends(actor, replaced)
-        return rows.filter(
-            Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
-        )
+        is_subject_seen = Q(subject__in=seen) | Q(subject__in=shown)
+        return rows.filter(is_subject_seen, Q(object__in=seen) | Q(object__in=shown))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -80,23 +82,12 @@ class RelationAdmin(LociAdmin):
         relation: Relation = self.get_or_404(request, object_id)
         show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
-        context = {
-            "title": gettext("Relation"),
-            "relation": relation,
-            "evidence": seen.select_related("group")[:50],
-        }
+        evidence = seen.select_related("group")[:50]
+        context = {"title": gettext("Relation"), "relation": relation, "evidence": evidence}
         return self.render(request, "admin/relations/relation/page.html", context)
 
-    @column(gettext_lazy("subject"))
-    def subject_text(self, relation: Relation) -> str:
-        """The start of the subject."""
-        return end_text(relation.subject)
-
-    @column(gettext_lazy("object"))
-    def object_text(self, relation: Relation) -> str:
-        """The start of the object."""
-        return end_text(relation.object)
-
+    subject_text = _end_column(gettext_lazy("subject"), "subject")
+    object_text = _end_column(gettext_lazy("object"), "object")
     confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
 
     @column(gettext_lazy("state"), labels={"current": "success"})
@@ -105,9 +96,3 @@ class RelationAdmin(LociAdmin):
         if relation.retired_at is not None:
             return "retired"
         return "current" if relation.valid_to is None else "ended"
-
-
-def end_text(end: Memory) -> str:
-    """The start of an end, with its state if it is not live."""
-    text = Truncator(end.content).chars(60)
-    return text if end.state == State.LIVE else f"{text} ({end.state})"

@@ -53,7 +53,6 @@ class TombstoneAdmin(LociAdmin):
     )
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """The tombstones in force in the groups that the actor may curate."""
         return rows.filter(in_curated_groups(actor), lifted_at=None)
 
     def change_view(
@@ -89,7 +88,6 @@ class TombstoneAdmin(LociAdmin):
 
     @column(gettext_lazy("recognises"))
     def recognises(self, mark: Tombstone) -> str:
-        """What its marks recognise."""
         return in_words(recognition(mark))
 
     @column(gettext_lazy("text"))
