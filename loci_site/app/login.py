@@ -1,26 +1,36 @@
-"""Log-in, log-out, and the start page of each kind of user."""
+"""The ways in: password, invitation, single sign-on and a proxy's header; log-out, and the start page of each kind of user."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LoginView, LogoutView, PasswordResetConfirmView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from access.actor import Actor, Via
 from access.errors import LociError
 from access.sign_in.login import LoginForm
-from access.sign_in.sessions import note_login
+from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.sso.admission import sign_in
 from access.sign_in.sso.proxy import proxied_visitor
+from access.sign_in.users import log_password
 from loci_site.app.page import secured
 
+_WELCOME = gettext_lazy("Welcome! Connect your agents here; Search leads to what your team knows.")
+OFF = gettext_noop("Single sign-on is not set up here. Log in with a password.")
 _ADMIN_CLOSED = gettext_lazy(
     "The admin is for curators. Here you can search, store, correct and flag memories."
 )
@@ -100,3 +110,75 @@ def home(request: HttpRequest) -> HttpResponse:
     if not isinstance(request.user, User):
         return redirect("people:login")
     return redirect("admin:index" if request.user.is_staff else "people:search")
+
+
+@method_decorator(secured, name="dispatch")
+class AcceptInvitation(PasswordResetConfirmView):
+    """Django's view, for active people only; the new password is logged."""
+
+    template_name = "people/invited.html"
+    title = gettext_lazy("Choose a password")
+    success_url = reverse_lazy("people:account")
+    post_reset_login = True
+    post_reset_login_backend = settings.AUTHENTICATION_BACKENDS[0]
+
+    def get_user(self, uidb64: str) -> User | None:
+        """The person of the link; None if there is none or they are deactivated."""
+        user: User | None = super().get_user(uidb64)
+        return user if user is not None and user.is_active else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Store the password, log in, and lead to the account page."""
+        user = form.user
+        with transaction.atomic():
+            answer: HttpResponse = super().form_valid(form)
+            actor = Actor(name=user.get_username(), via=Via.APP, user_id=user.pk, is_person=True)
+            log_password(actor, user)
+        note_login(self.request, SignInWay.INVITATION)
+        messages.success(self.request, _WELCOME)
+        return answer
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        """The form; 410 for a link that was used, or is too old."""
+        status = 200 if context["validlink"] else 410
+        answer: HttpResponse = super().render_to_response(context, status=status, **kwargs)
+        return answer
+
+
+def _single_sign_on(view: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponseBase]:
+    """A page of single sign-on; if it refuses, or nothing is set up, the login page shows the reason."""
+
+    @secured
+    @never_cache
+    @require_GET
+    @wraps(view)
+    def answered(request: HttpRequest) -> HttpResponse:
+        why = gettext(OFF)
+        if settings.LOCI.sign_in.oidc_issuer:
+            try:
+                return view(request)
+            except LociError as refusal:
+                why = str(refusal)
+        messages.error(request, why)
+        return redirect(f"{reverse('people:login')}?{_STAY}=1")
+
+    return answered
+
+
+@_single_sign_on
+def begin(request: HttpRequest) -> HttpResponse:
+    from access.sign_in.sso.oidc import ToProvider  # noqa: PLC0415 - its package is installed only where it is used
+
+    answer: HttpResponse = ToProvider.as_view()(request)
+    return answer
+
+
+@_single_sign_on
+def finish(request: HttpRequest) -> HttpResponse:
+    """Log in the visitor that the provider sent back, and redirect to the requested page."""
+    from access.sign_in.sso.oidc import read_answer  # noqa: PLC0415 - as above
+
+    visitor, wanted = read_answer(request)
+    sign_in(request, visitor)
+    # The login page leads on whoever is logged in, and knows who may open which page.
+    return redirect(reverse("people:login") + (f"?{urlencode({'next': wanted})}" if wanted else ""))

@@ -15,11 +15,9 @@ from loci_site.app.account import (
 from loci_site.app.conversations import conversation, conversations, destroy, move, remove, restore, set_tags
 from loci_site.app.edit import correct, flag, store_new
 from loci_site.app.help import help_for, help_index, help_page
-from loci_site.app.invited import AcceptInvitation
-from loci_site.app.login import LogIn, LogOut, home
+from loci_site.app.login import AcceptInvitation, LogIn, LogOut, begin, finish, home
 from loci_site.app.notifications.pages import save_events, test_mail
 from loci_site.app.read import list_own, read, search
-from loci_site.app.sso import begin, finish
 
 app_name = "people"
 urlpatterns = [

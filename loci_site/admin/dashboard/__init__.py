@@ -40,8 +40,7 @@ from loci_site.admin.dashboard.counts import (
     live_by_group,
     visible_census,
 )
-from loci_site.admin.dashboard.first_steps import first_steps
-from loci_site.admin.dashboard.todo import Figure, list_url, needs_attention
+from loci_site.admin.dashboard.todo import Figure, first_steps, list_url, needs_attention
 from loci_site.hooks.stats import card_stats
 from loci_site.server.health import database_check, lesser_checks
 from maintenance.models import Run
@@ -79,10 +78,8 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
     chosen = group.slug if group else ""
     census = current_census()
     seen = visible_census(census, actor, group=group.key if group else None) if census else None
-    checks = {
-        "database": database_check(),
-        **lesser_checks(has_database=True),
-    }  # /health without its test write
+    # /health without its test write.
+    checks = {"database": database_check(), **lesser_checks(has_database=True)}
     return context | {
         "title": gettext("Dashboard"),
         "census": census,
@@ -119,11 +116,9 @@ def _headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
     answered, empty = (sum(seen.recalls(abstained=abstained).values()) for abstained in (False, True))
     recalls = answered + empty
-    share = (
-        gettext("{empty:.0%} found nothing").format(empty=empty / recalls)
-        if recalls
-        else gettext("in {recall_days} days").format(recall_days=RECALL_DAYS)
-    )
+    share = gettext("in {recall_days} days").format(recall_days=RECALL_DAYS)
+    if recalls:
+        share = gettext("{empty:.0%} found nothing").format(empty=empty / recalls)
     memories = list_url("memories_memory", group=group, state__exact="live")
     return [
         Figure(gettext("Live memories"), live, memories, "neurology", gettext("{seen:,} including old versions").format(seen=seen.sum())),
@@ -179,7 +174,6 @@ def _recall_chart(seen: VisibleCensus, group: str) -> Chart:
 
 
 def _maintenance_chart(actor: Actor, group: Group | None) -> Chart:
-    """What maintenance runs did per week."""
     mondays = last_weeks(timezone.now().date(), _CYCLE_WEEKS)
     since = timezone.now() - timedelta(weeks=_CYCLE_WEEKS)
     runs = Run.objects.filter(started_at__gte=since, dry_run=False)

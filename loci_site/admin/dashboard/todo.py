@@ -1,17 +1,18 @@
-"""Figures that need attention, each with the list where a person deals with it."""
+"""Figures that need attention, each with the list where a person deals with it, and the first steps of a new store."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import Count
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import Actor
-from access.models import Group
+from access.models import ApiToken, Group
 from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
@@ -69,19 +70,20 @@ def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | Non
     slug = group.slug if group is not None else ""
     is_operator = actor.is_admin_of_all
     figures = [
-        *([_job_figure()] if is_operator else []),
         *_run_figures(actor),
         *(_backup_figures() if is_operator else []),
         *(_memory_figures(seen, slug) if seen else []),
         *_review_figures(actor, group),
-        *([_owed_figure(seen)] if seen else []),
     ]
+    if is_operator:
+        count = sum(job.needs_care for job in job_statuses())
+        jobs = Figure(
+            gettext_noop("failed or overdue jobs"), count, list_url("maintenance_joblock"), "schedule"
+        )
+        figures.insert(0, jobs)
+    if seen:
+        figures.append(Figure(gettext_noop("pieces without a vector yet"), seen.owed(), "", "pending"))
     return [figure for figure in figures if figure.value]
-
-
-def _job_figure() -> Figure:
-    count = sum(job.needs_care for job in job_statuses())
-    return Figure(gettext_noop("failed or overdue jobs"), count, list_url("maintenance_joblock"), "schedule")
 
 
 def _run_figures(actor: Actor) -> list[Figure]:
@@ -109,15 +111,11 @@ def _backup_figures() -> list[Figure]:
         return []
     age = timezone.now() - datetime.fromtimestamp(newest, tz=timezone.now().tzinfo)
     late = age.days if age > timedelta(days=every * _LATE_BACKUPS) else 0
-    try:
-        url = reverse("admin:maintenance_joblock_backups")
-    except NoReverseMatch:
-        url = list_url("maintenance_joblock")
+    url = reverse("admin:maintenance_joblock_backups")
     return [Figure(gettext_noop("days since the last backup"), late, url, "backup")]
 
 
 def _memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
-
     def trust_figure(label: str, trust: Trust, icon: str) -> Figure:
         count = seen.sum(state=State.LIVE, trust=trust)
         filters = {"group": group, "state__exact": "live", "trust__exact": str(trust)}
@@ -127,11 +125,6 @@ def _memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
         trust_figure(gettext_noop("waiting for approval"), Trust.CANDIDATE, "hourglass_top"),
         trust_figure(gettext_noop("quarantined"), Trust.QUARANTINED, "gpp_maybe"),
     ]
-
-
-def _owed_figure(seen: VisibleCensus) -> Figure:
-    """Pieces that wait for the model."""
-    return Figure(gettext_noop("pieces without a vector yet"), seen.owed(), "", "pending")
 
 
 def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
@@ -149,11 +142,8 @@ def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
     counts = count_review(actor, groups)
 
     def figure(label: str, kind: CardKind, icon: str, elsewhere: str = "") -> Figure:
-        elsewhere = (
-            elsewhere or list_url("memories_link", status__exact="open", kind__exact=kind)
-            if kind.is_link
-            else elsewhere
-        )
+        if kind.is_link:
+            elsewhere = list_url("memories_link", status__exact="open", kind__exact=kind)
         return Figure(label, counts[kind], review_url(kind, slug) if is_curator else elsewhere, icon)
 
     listed = list_url("memories_memory", group=slug, doubt="open")
@@ -182,3 +172,30 @@ def review_url(kind: CardKind, group: str) -> str:
     """URL of the Review with the cards of a kind."""
     filters = {"kind": str(kind)} | ({"group": group} if group else {})
     return f"{reverse('review')}?{urlencode(filters)}"
+
+
+@dataclass(frozen=True)
+class _FirstStep:
+    text: str
+    link: str
+    is_done: bool
+
+
+def first_steps(actor: Actor, seen: VisibleCensus | None) -> list[_FirstStep]:
+    """The steps of the actor, which tick themselves off; empty once all are done, or while the memories are counted."""
+    if seen is None:
+        return []
+    used, new_memory = ApiToken.objects.exclude(last_used_at=None), reverse("admin:memories_memory_add")
+    used = used if actor.is_admin_of_all else used.filter(user=actor.user_id)
+    steps = [
+        _FirstStep(gettext("Connect an agent"), reverse("people:new-token"), used.exists()),
+        _FirstStep(gettext("Store a memory"), new_memory, bool(seen.sum())),
+    ]
+    if actor.is_admin_of_all:
+        invited = User.objects.filter(is_active=True).order_by()[:2].count() > 1
+        backups = reverse("admin:maintenance_joblock_backups")
+        steps += [
+            _FirstStep(gettext("Invite your team"), reverse("admin:auth_user_add"), invited),
+            _FirstStep(gettext("Make a backup"), backups, any(True for _ in backup_paths())),
+        ]
+    return [] if all(step.is_done for step in steps) else steps

@@ -39,7 +39,7 @@ def inspect(options: dict[str, Any]) -> CommandAnswer:
 def _inspection_text(seen: Inspection) -> str:
     """What is known about a memory, as text and tables."""
     links = [[k.kind, k.status, f"{k.source.id} – {k.target.id}", k.reason] for k in seen.links]
-    relations = [[end_text(s.subject), s.relation.predicate, end_text(s.object)] for s in seen.relations]
+    relations = [[_end_text(s.subject), s.relation.predicate, _end_text(s.object)] for s in seen.relations]
     history = [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]
     tables = (
         ("Versions", [_version_row(version) for version in seen.versions]),
@@ -65,7 +65,7 @@ def _version_row(version: Memory) -> list[str]:
     return [str(version.version), label_of(version) or version.state, str(version.id), spans, version.content]
 
 
-def end_text(memory: Memory) -> str:
+def _end_text(memory: Memory) -> str:
     """The start of one end of a relation, with its label if it is not current."""
     label = label_of(memory)
     return f"{memory.content[:40]} ({label})" if label else memory.content[:40]

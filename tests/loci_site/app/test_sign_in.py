@@ -24,7 +24,7 @@ from access.models import AuditEntry, Group, Identity, Membership
 from access.sign_in.client_address import PEER
 from access.sign_in.sso.mapping import ROLES
 from access.sign_in.sso.proxy import proxied_visitor
-from loci_site.app.sso import OFF
+from loci_site.app.login import OFF
 from tests.people import alice, bob, garden, ledger
 
 with warnings.catch_warnings(record=True):  # the provider's own dependencies warn as they are imported
