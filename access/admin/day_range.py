@@ -25,44 +25,31 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
         self, field: Any, request: HttpRequest, params: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
         super().__init__(field, request, params, *args, **kwargs)
-        zones = params.pop(f"{self.parameter_name}_zone", [])
-        if UTC_DAYS in zones:
+        if UTC_DAYS in params.pop(f"{self.parameter_name}_zone", []):
             self.used_parameters[f"{self.parameter_name}_zone"] = UTC_DAYS
         self._is_reported = False
 
     def expected_parameters(self) -> list[str | None]:
-        """The parameters of the address."""
         return [*super().expected_parameters(), f"{self.parameter_name}_zone"]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """The rows within the requested days; none if a date is invalid, which a message says."""
-        texts = [
-            str(self.used_parameters.get(f"{self.parameter_name}_{end}", "")).strip()
-            for end in ("from", "to")
-        ]
+        name, given = self.parameter_name, self.used_parameters
+        texts = [str(given.get(f"{name}_{end}", "")).strip() for end in ("from", "to")]
         first, last = days = [parse_day(text) for text in texts]
         wrong = [text for text, day in zip(texts, days, strict=True) if text and day is None]
         if wrong:
-            self.report_dates(request, wrong)
-            return queryset.none()
-        is_utc = f"{self.parameter_name}_zone" in self.used_parameters
-        zone = UTC if is_utc else timezone.get_current_timezone()
-        if first is not None:
-            queryset = queryset.filter(**{f"{self.parameter_name}__gte": start_of(first, zone)})
-        if last is not None and last < date.max:
-            queryset = queryset.filter(
-                **{f"{self.parameter_name}__lt": start_of(last + timedelta(days=1), zone)}
-            )
-        return queryset
-
-    def report_dates(self, request: HttpRequest, texts: list[str]) -> None:
-        """Say once that these are not dates, and how a date is written."""
-        if self._is_reported:
-            return
-        self._is_reported = True
-        for text in texts:
             message = gettext("“{text}” is not a date. Write it like 2026-11-23.")
-            messages.error(request, message.format(text=text[:_MAX_SHOWN_CHARS]))
+            for text in () if self._is_reported else wrong:
+                messages.error(request, message.format(text=text[:_MAX_SHOWN_CHARS]))
+            self._is_reported = True
+            return queryset.none()
+        zone = UTC if f"{name}_zone" in given else timezone.get_current_timezone()
+        if first is not None:
+            queryset = queryset.filter(**{f"{name}__gte": start_of(first, zone)})
+        if last is not None and last < date.max:
+            queryset = queryset.filter(**{f"{name}__lt": start_of(last + timedelta(days=1), zone)})
+        return queryset
 
 
 def parse_day(text: Any) -> date | None:
@@ -93,11 +80,9 @@ class UtcMoment(forms.DateTimeField):
     """A date and time that is meant in UTC, as its hint says."""
 
     def to_python(self, value: Any) -> Any:
-        """The moment."""
         with timezone.override(UTC):
             return super().to_python(value)
 
     def prepare_value(self, value: Any) -> Any:
-        """The moment as the input shows it."""
         with timezone.override(UTC):
             return super().prepare_value(value)

@@ -42,7 +42,6 @@ class LockoutAdmin(LociAdmin):
         return locks if actor.all_groups else locks.none()
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Superusers only."""
         return actor_of(request).all_groups
 
     def change_view(
@@ -54,10 +53,9 @@ class LockoutAdmin(LociAdmin):
     def lift_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then lift the lock."""
         row: Attempts = self.get_or_404(request, object_id)
+        title, user = gettext("Lift the lock of {user} at {address}?"), row.user or gettext("an unknown user")
         question = Confirmation(
-            title=gettext("Lift the lock of {user} at {address}?").format(
-                user=row.user or gettext("an unknown user"), address=row.address
-            ),
+            title=title.format(user=user, address=row.address),
             button=gettext("Lift the lock"),
             back=self.url("changelist"),
             facts=((gettext("Locked"), self.what(row)), (gettext("Attempts"), str(row.count))),
@@ -78,7 +76,6 @@ class LockoutAdmin(LociAdmin):
 
     @column(gettext_lazy("person"), empty=gettext_lazy("unknown"))
     def person(self, row: Attempts) -> str | None:
-        """The user whose name was used."""
         return row.user.get_username() if row.user else None
 
     refused_until = field_column(gettext_lazy("until"), "until")

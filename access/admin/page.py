@@ -62,22 +62,17 @@ def _quick_chip(cl: Any, active: dict[str, str], label: str, name: str, value: s
     """A chip that sets the parameter, or removes it if it has this value."""
     is_active = active.get(name) == value
     # A page number of the longer list would lead past the end of the shorter one.
-    url = (
-        cl.get_query_string(remove=[name, "p"])
-        if is_active
-        else cl.get_query_string({name: value}, remove=["p"])
-    )
-    return _FilterChip(in_words(label), url, is_active)
+    new, old = ({}, [name, "p"]) if is_active else ({name: value}, ["p"])
+    return _FilterChip(in_words(label), cl.get_query_string(new, remove=old), is_active)
 
 
 def _chosen_label(cl: Any, spec: Any, value: str) -> str:
     """The value of an active filter as its choices name it."""
-    for choice in spec.choices(cl):
-        if choice.get("selected") and choice.get("display"):
-            return re.split("[:：]", str(choice["display"]))[
-                0
-            ]  # "live: current" explains itself in the drawer
-    return value
+    named = [
+        str(each["display"]) for each in spec.choices(cl) if each.get("selected") and each.get("display")
+    ]
+    # "live: current" explains itself in the drawer.
+    return re.split("[:：]", named[0])[0] if named else value
 
 
 MAX_COUNTED_ROWS = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
@@ -158,7 +153,7 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
 
     @cached_property
     def chips(self) -> list[_FilterChip]:
-        """The quick filters of the list, then every other filter that is active."""
+        """The chips above the list."""
         return _filter_chips(self)
 
 
@@ -172,9 +167,8 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
 
     field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
-    page_titles: ClassVar[
-        Mapping[str, Label]
-    ] = {}  # of the pages "add" and "change"; Django's have the model's English name
+    # Of the pages "add" and "change"; Django's have the model's English name.
+    page_titles: ClassVar[Mapping[str, Label]] = {}
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """The form field with a line that says what it is for."""
@@ -185,9 +179,8 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """The form, with the labels of read-only fields in the reader's language."""
-        return super().get_form(
-            request, obj, **{"labels": translated_labels(self.model, self.readonly_fields), **kwargs}
-        )
+        labels = translated_labels(self.model, self.readonly_fields)
+        return super().get_form(request, obj, **{"labels": labels, **kwargs})
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, change: bool = False, **kwargs: Any
@@ -209,10 +202,8 @@ class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list under its heading."""
-        answer: HttpResponse = super().changelist_view(
-            request, {"title": self.list_name, **(extra_context or {})}
-        )
+        context = {"title": self.list_name, **(extra_context or {})}
+        answer: HttpResponse = super().changelist_view(request, context)
         return answer
 
 
@@ -260,28 +251,21 @@ class LociAdmin(NamedList):
     def get_urls(self) -> list[URLPattern]:
         """Django's pages, such as …/change/, then `own_pages`, then Django's catch-all."""
         *urls, last = super().get_urls()
+        prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         own = [
-            path(
-                address,
-                self.admin_site.admin_view(getattr(self, view)),
-                name=f"{self.opts.app_label}_{self.opts.model_name}_{name}",
-            )
+            path(address, wrap(getattr(self, view)), name=f"{prefix}_{name}")
             for name, (address, view) in self.own_pages.items()
         ]
         return [*urls, *own, last]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """The class of the list, which links rows by `named_by`."""
         return self.list_class
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
-        """Apply the chosen action to the selected rows."""
         for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
             if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 19):
-                raise InvalidInput(
-                    gettext("'{chosen}' is not a row of this list.").format(chosen=chosen[:40]),
-                    field=ACTION_CHECKBOX_NAME,
-                )
+                line = gettext("'{chosen}' is not a row of this list.").format(chosen=chosen[:40])
+                raise InvalidInput(line, field=ACTION_CHECKBOX_NAME)
         answer: HttpResponseBase | None = super().response_action(request, queryset)
         return answer
 
@@ -329,19 +313,16 @@ class LociAdmin(NamedList):
         return actor_of(request).user_id is not None
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """The same as has_module_permission()."""
         return self.has_module_permission(request)
 
+    # Subclasses may allow it. Rows are only forgotten, purged or revoked through services.
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """False unless a subclass allows it."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """False unless a subclass allows it."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """False: rows are only forgotten, purged or revoked through services."""
         return False
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> NoReturn:

@@ -108,7 +108,6 @@ class InviteForm(forms.Form):
         self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "may_curate", "how"])
 
     def invite(self, actor: Actor) -> Invited:
-        """Create the person."""
         values = self.cleaned_data
         roles = {slug: values[f"role-{slug}"] for slug in self.slugs if values[f"role-{slug}"]}
         invitation = Invitation(values["person"], roles, values["may_curate"])
@@ -151,7 +150,6 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """The pages of PersonAdmin that are not Django's."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and our pages."""
         view = self.admin_site.admin_view
         own = [
             path("invite-many/", view(self.invite_many_view), name="auth_user_invite_many"),
@@ -206,25 +204,18 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             except LociError as error:
                 show_error(form, error)
             else:
-                messages.success(
-                    request,
-                    gettext("{user} is deactivated. Sessions have ended and tokens are revoked.").format(
-                        user=user
-                    ),
-                )
+                line = gettext("{user} is deactivated. Sessions have ended and tokens are revoked.")
+                messages.success(request, line.format(user=user))
                 return HttpResponseRedirect(reverse(LIST))
+        title = gettext("Deactivate {user}?").format(user=user)
         context = {"person": user, "leaving": what_ends(user), "form": form}
-        return self.show(
-            request, "admin/auth/user/leave.html", gettext("Deactivate {user}?").format(user=user), context
-        )
+        return self.show(request, "admin/auth/user/leave.html", title, context)
 
     def show_invited(self, request: HttpRequest, people: list[Invited]) -> HttpResponse:
         """The links and passwords, which no other page shows."""
-        title = (
-            gettext("{user} is invited").format(user=people[0].user)
-            if len(people) == 1
-            else gettext("{people} people are invited").format(people=len(people))
-        )
+        title = gettext("{people} people are invited").format(people=len(people))
+        if len(people) == 1:
+            title = gettext("{user} is invited").format(user=people[0].user)
         answer = self.show(request, "admin/auth/user/invited.html", title, {"people": people})
         answer["Cache-Control"] = "no-store"
         return answer
@@ -237,7 +228,6 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return self.show(request, "admin/loci/form.html", title, context)
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
-        """A page inside the site's frame."""
         opts = _PeopleOptions(self.opts)
         frame = {**self.admin_site.each_context(request), "opts": opts, "title": title}
         return TemplateResponse(request, template, frame | {"back": reverse(LIST)} | context)
@@ -248,7 +238,6 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             raise PermissionDenied(gettext("Only superusers can invite people."))
 
     def person_or_404(self, request: HttpRequest, pk: int) -> User:
-        """The person, for superusers."""
         self.check_permitted(request)
         user = User.objects.filter(pk=pk).first()
         if user is None:
@@ -279,13 +268,11 @@ class _SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
 
     def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Superusers only."""
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
     has_view_permission = has_add_permission = has_change_permission = has_module_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """No one."""
         return False
 
 
@@ -312,9 +299,8 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The users with their groups, in two queries."""
         rows: QuerySet[User] = super().get_queryset(request)
-        return rows.prefetch_related(
-            Prefetch("memberships", Membership.objects.select_related("group").order_by("group__slug"))
-        )
+        members = Membership.objects.select_related("group").order_by("group__slug")
+        return rows.prefetch_related(Prefetch("memberships", members))
 
     @column(
         gettext_lazy("access"), ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"}
@@ -332,9 +318,7 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
         """The groups that the user may enter, with roles."""
         if user.is_superuser:
             return gettext("every group, as admin")
-        roles = [
-            f"{member.group.slug}{in_brackets(in_words(member.role))}" for member in user.memberships.all()
-        ]
+        roles = (f"{each.group.slug}{in_brackets(in_words(each.role))}" for each in user.memberships.all())
         return join_list(roles) or gettext("no group")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
@@ -350,13 +334,10 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
         """Django's view; a new password is logged."""
         with transaction.atomic():
-            before = (
-                User.objects.filter(pk=id).values_list("password", flat=True).first()
-                if id.isdecimal()
-                else None
-            )
+            known = User.objects.filter(pk=id if id.isdecimal() else None)
+            before = known.values_list("password", flat=True).first()
             answer: HttpResponse = super().user_change_password(request, id, form_url)
-            user = User.objects.filter(pk=id).first() if before is not None else None
+            user = known.first()
             if user is not None and user.password != before:
                 log_password(actor_of(request), user)
         return answer

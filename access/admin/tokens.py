@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -140,9 +139,7 @@ class _TokenForm(forms.Form):
             self.fields["scopes"].choices = [s for s in _SCOPE_CHOICES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
 
     def create(self, actor: Actor) -> NewToken:
-        """Create the token."""
         values = self.cleaned_data
-        expires_at: datetime | None = values["expires_at"]
         return create_token(
             actor,
             user=values["user"],
@@ -150,7 +147,7 @@ class _TokenForm(forms.Form):
             scopes=values["scopes"],
             groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
             default_group=self.groups_by_slug.get(values.get("default_group", "")),
-            expires_at=expires_at,
+            expires_at=values["expires_at"],
         )
 
 
@@ -161,16 +158,8 @@ class TokenAdmin(LociAdmin):
     list_name = gettext_lazy("Tokens")
     add_label = gettext_lazy("New token")
     list_display = (
-        "name",
-        "owner",
-        "hint_text",
-        "scope_list",
-        "reach",
-        "created_at",
-        "used",
-        "expiry",
-        "state",
-    )
+        "name", "owner", "hint_text", "scope_list", "reach", "created_at", "used", "expiry", "state",
+    )  # fmt: skip
     list_filter = ("all_groups",)
     search_fields = ("name", "user__username", "hint")
     empty_hint = gettext_lazy(
@@ -178,7 +167,6 @@ class TokenAdmin(LociAdmin):
     )
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """The tokens that the actor may see."""
         rows = rows.select_related("user", "default_group").prefetch_related("groups")
         return rows if actor.all_groups else rows.filter(user=actor.user_id)
 
@@ -208,12 +196,8 @@ class TokenAdmin(LociAdmin):
                 return self._show_secret(request, form.create(actor))
             except LociError as error:
                 show_error(form, error)
-        context = {
-            "title": gettext("Create a token"),
-            "form": form,
-            "button": gettext("Create the token"),
-            "back": self.url("changelist"),
-        }
+        title, button, back = gettext("Create a token"), gettext("Create the token"), self.url("changelist")
+        context = {"title": title, "form": form, "button": button, "back": back}
         return self.render(request, "admin/loci/form.html", context)
 
     def _show_secret(self, request: HttpRequest, made: NewToken) -> HttpResponse:
@@ -262,7 +246,6 @@ class TokenAdmin(LociAdmin):
 
     @column(gettext_lazy("person"), ordering="user__username")
     def owner(self, token: ApiToken) -> str:
-        """The user that the token acts for."""
         return token.user.get_username()
 
     @column(gettext_lazy("starts with"))
@@ -272,12 +255,10 @@ class TokenAdmin(LociAdmin):
 
     @column(gettext_lazy("scopes"))
     def scope_list(self, token: ApiToken) -> str:
-        """The scopes of the token."""
         return join_list(token.scopes)
 
     @column(gettext_lazy("groups"))
     def reach(self, token: ApiToken) -> str:
-        """The groups that the token is bound to."""
         return _describe_reach(token)
 
     used = field_column(gettext_lazy("last used"), "last_used_at", empty=gettext_lazy("never"))
@@ -288,19 +269,16 @@ class TokenAdmin(LociAdmin):
         labels={"valid": "success", "suspended": "danger", "revoked": "danger", "expired": "warning"},
     )
     def state(self, token: ApiToken) -> str:
-        """Whether the token is valid, suspended, revoked or expired."""
         return token.state
 
 
 def _describe_reach(token: ApiToken) -> str:
-    """The groups that a token is bound to, as text."""
     if token.all_groups:
         return gettext("every group of the person")
     return join_list(group.slug for group in token.groups.all()) or gettext("no group")
 
 
 def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:
-    """The facts on a token's page, as labels and values."""
     return [
         (gettext("Person"), token.user.get_username()),
         (gettext("Starts with"), f"{token.hint}…"),

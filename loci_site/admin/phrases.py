@@ -76,9 +76,8 @@ def _translated(said: str) -> str | None:
     """The sentence in the reader's language; None if it is none of PHRASES."""
     for phrase, pattern in _patterns():
         if match := pattern.fullmatch(said):
-            return gettext(phrase).format(
-                **{name: _value(name, each) for name, each in match.groupdict().items()}
-            )
+            values = {name: _value(name, each) for name, each in match.groupdict().items()}
+            return gettext(phrase).format(**values)
     return None
 
 

@@ -72,9 +72,8 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
             except PermissionDenied as denied:
                 return self.render_refusal(request, 403, str(denied) or str(_NOT_PERMITTED))
             except LociError as refusal:
-                if (
-                    refusal.field == "id" and refusal.status == 404
-                ):  # of the address: its message and hint are for agents
+                # Of the address: its message and hint are for agents.
+                if refusal.field == "id" and refusal.status == 404:
                     return self.render_refusal(request, refusal.status, str(NOT_FOUND))
                 if refusal.status in (403, 404) or request.method != "POST":
                     return self.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)

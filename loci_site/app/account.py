@@ -1,6 +1,5 @@
 """My account: password, own tokens, sessions and preferences, for everyone who may log in."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -36,7 +35,7 @@ MAX_TOKENS = 100
 @require_GET
 def account(request: HttpRequest) -> HttpResponse:
     """The caller's groups, tokens, sessions and preferences."""
-    user = own_user(request)
+    user, stored = own_user(request), preference_of_user(request.user)
     members = Membership.objects.filter(user=user, group__archived=False).select_related("group")
     tokens = ApiToken.objects.filter(user=user).prefetch_related("groups").order_by("-created_at")
     context = {
@@ -45,7 +44,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "members": members.order_by("group__slug"),
         "tokens": sorted(tokens[:MAX_TOKENS], key=lambda token: not token.is_valid()),
         "sessions": open_sessions(user, current=request.session.session_key),
-        "form": PreferenceForm(initial=_preference_values(request)),
+        "form": PreferenceForm(initial={name: getattr(stored, name) for name in PreferenceForm.base_fields}),
         "notify": notification_context(request, user),
     }
     return render_page(request, "people/account/page.html", context)
@@ -61,9 +60,8 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
         translation.activate(language_of(request, stored))  # until page_language() ends the request
         messages.success(request, gettext("Saved."))
         return redirect("people:account")
-    return render_form(
-        request, form, title=gettext("Preferences"), button=gettext("Save"), back="people:account"
-    )
+    title, button = gettext("Preferences"), gettext("Save")
+    return render_form(request, form, title=title, button=button, back="people:account")
 
 
 @workspace_page
@@ -77,19 +75,13 @@ def change_password(request: HttpRequest) -> HttpResponse:
             form.save()
             log_password(actor_of(request), user)
         update_session_auth_hash(request, user)
-        messages.success(
-            request, gettext("Your password is changed. Other sessions have ended; your tokens still work.")
-        )
+        line = gettext("Your password is changed. Other sessions have ended; your tokens still work.")
+        messages.success(request, line)
         return redirect("people:account")
     if "old_password" in form.errors and form.is_wrong:
         count_failure(request, user.get_username())
-    return render_form(
-        request,
-        form,
-        title=gettext("New password"),
-        button=gettext("Change the password"),
-        back="people:account",
-    )
+    title, button = gettext("New password"), gettext("Change the password")
+    return render_form(request, form, title=title, button=button, back="people:account")
 
 
 @workspace_page
@@ -106,9 +98,8 @@ def new_token(request: HttpRequest) -> HttpResponse:
         else:
             context = {"title": gettext("Token created"), "made": made, "lines": connect_lines(made.secret)}
             return render_page(request, "people/account/token.html", context)
-    return render_form(
-        request, form, title=gettext("New token"), button=gettext("Create the token"), back="people:account"
-    )
+    title, button = gettext("New token"), gettext("Create the token")
+    return render_form(request, form, title=title, button=button, back="people:account")
 
 
 @workspace_page
@@ -137,9 +128,8 @@ def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
         revoke_token(actor_of(request), token)
         messages.success(request, gettext("The token “{name}” is revoked.").format(name=token.name))
         return redirect("people:account")
-    return render_page(
-        request, "people/account/revoke.html", {"title": gettext("Revoke a token"), "token": token}
-    )
+    context = {"title": gettext("Revoke a token"), "token": token}
+    return render_page(request, "people/account/revoke.html", context)
 
 
 @workspace_page
@@ -155,21 +145,6 @@ def end_one(request: HttpRequest, handle: str) -> HttpResponse:
 def end_others(request: HttpRequest) -> HttpResponse:
     """Log out everywhere but here."""
     count = end_other_sessions(actor_of(request), own_user(request), current=request.session.session_key)
-    messages.success(
-        request,
-        gettext("Sessions ended: {count}.").format(count=count)
-        if count
-        else gettext("There was no other session."),
-    )
+    line = gettext("Sessions ended: {count}.") if count else gettext("There was no other session.")
+    messages.success(request, line.format(count=count))
     return redirect("people:account")
-
-
-def _preference_values(request: HttpRequest) -> dict[str, Any]:
-    """The caller's preferences as a form shows them."""
-    stored = preference_of_user(request.user)
-    return {
-        "theme": stored.theme,
-        "time_zone": stored.time_zone,
-        "shortcuts": stored.shortcuts,
-        "language": stored.language,
-    }

@@ -6,7 +6,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
@@ -104,17 +103,14 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
 def move(request: HttpRequest, id_: str) -> HttpResponse:
     moved = assign(actor_of(request), id_, request.POST.get("group", ""))
     if moved.queued:
-        messages.success(
-            request, gettext("It waits for a curator of {group}.").format(group=request.POST["group"])
-        )
+        line = gettext("It waits for a curator of {group}.").format(group=request.POST["group"])
     else:
-        messages.success(
-            request,
-            gettext("“{label}” is in {group}; it was in {former}.").format(
-                label=moved.thread.label, group=moved.group, former=moved.former
-            ),
-        )
-    return redirect(_back_to(request, id_))
+        line = gettext("“{label}” is in {group}; it was in {former}.")
+        line = line.format(label=moved.thread.label, group=moved.group, former=moved.former)
+    messages.success(request, line)
+    if request.POST.get("from") == "list":  # the form was there
+        return redirect("people:conversations")
+    return redirect("people:conversation", id_)
 
 
 @workspace_page
@@ -132,12 +128,8 @@ def remove(request: HttpRequest, id_: str) -> HttpResponse:
     actor = actor_of(request)
     if request.method == "POST":
         gone = delete(actor, id_)
-        messages.success(
-            request,
-            ngettext("Deleted, with {count} turn.", "Deleted, with {count} turns.", gone.memories).format(
-                count=gone.memories
-            ),
-        )
+        line = ngettext("Deleted, with {count} turn.", "Deleted, with {count} turns.", gone.memories)
+        messages.success(request, line.format(count=gone.memories))
         context = {"title": gettext("Deleted"), "here": "conversations", "thread": gone.thread}
         return render_page(request, "people/conversations/deleted.html", context)
     [found] = with_counts(actor, (find_conversation(actor, id_, right=WRITE),))
@@ -164,17 +156,6 @@ def destroy(request: HttpRequest, id_: str) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest, id_: str) -> HttpResponse:
     back = bring_back(actor_of(request), id_)
-    messages.success(
-        request,
-        ngettext("It is back, with {count} turn.", "It is back, with {count} turns.", back.memories).format(
-            count=back.memories
-        ),
-    )
+    line = ngettext("It is back, with {count} turn.", "It is back, with {count} turns.", back.memories)
+    messages.success(request, line.format(count=back.memories))
     return redirect("people:conversation", id_)
-
-
-def _back_to(request: HttpRequest, id_: str) -> str:
-    """Redirect to the list if the form was there, else to the conversation's page."""
-    if request.POST.get("from") == "list":
-        return reverse("people:conversations")
-    return reverse("people:conversation", args=[id_])

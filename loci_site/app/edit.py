@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
@@ -79,9 +80,8 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
             messages.success(request, _EDIT_MESSAGES[edited.outcome])
             _report_findings(request, edited.findings)
             return redirect("people:memory", str(edited.memory.id))
-    return render_form(
-        request, form, title=gettext("Correct a memory"), button=gettext("Save the correction"), memory=memory
-    )
+    title, button = gettext("Correct a memory"), gettext("Save the correction")
+    return render_form(request, form, title=title, button=button, memory=memory)
 
 
 @workspace_page
@@ -98,9 +98,8 @@ def flag(request: HttpRequest, id_: str) -> HttpResponse:
         else:
             messages.success(request, gettext("Flagged. A curator will look at it."))
             return redirect("people:memory", str(memory.id))
-    return render_form(
-        request, form, title=gettext("Flag a memory"), button=gettext("Flag it"), memory=memory
-    )
+    title, button = gettext("Flag a memory"), gettext("Flag it")
+    return render_form(request, form, title=title, button=button, memory=memory)
 
 
 def _no_writable_group(actor: Actor) -> NotPermitted:
@@ -130,30 +129,21 @@ def _find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
     actor = actor_of(request)
     memory = find_current(actor, id_)
     if not actor.may(WRITE, memory.group_id):
-        raise NotPermitted(
-            gettext("You may read this memory, but not change it: it belongs to the group '{slug}'.").format(
-                slug=memory.group.slug
-            ),
-            hint=gettext("Ask an admin of that group to make you a contributor."),
-        )
+        line = gettext("You may read this memory, but not change it: it belongs to the group '{slug}'.")
+        hint = gettext("Ask an admin of that group to make you a contributor.")
+        raise NotPermitted(line.format(slug=memory.group.slug), hint=hint)
     return actor, memory
 
 
 def _report_outcome(request: HttpRequest, stored: StoreResult) -> None:
     """Add a message with the outcome, and one with the first similar memory that needs a look."""
-    why = (
-        f" {stored.why[:1].upper()}{stored.why[1:]}."
-        if stored.why and stored.outcome == Outcome.QUEUED
-        else ""
-    )
+    why = f" {capfirst(stored.why)}." if stored.why and stored.outcome == Outcome.QUEUED else ""
     messages.success(request, _STORE_MESSAGES[stored.outcome] + why)
     _report_findings(request, stored.findings)
     doubtful = [near for near in stored.neighbours if stored.outcome == Outcome.CREATED and near.why]
     if doubtful:
-        messages.info(
-            request,
-            gettext("A similar memory exists: “{content}”").format(content=doubtful[0].memory.content[:160]),
-        )
+        line = gettext("A similar memory exists: “{content}”")
+        messages.info(request, line.format(content=doubtful[0].memory.content[:160]))
 
 
 def _report_findings(request: HttpRequest, findings: Sequence[TextFinding]) -> None:

@@ -1,10 +1,12 @@
 """The documentation in the browser: pages, search, and the page that fits another page."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path, PurePosixPath
+from operator import itemgetter
+from pathlib import Path
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -122,10 +124,9 @@ def read_pages(folder: Path) -> Iterator[_HelpPage]:
         for path in files:
             if path.is_file():
                 text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-                title = next(
-                    (line[2:].strip() for line in text.splitlines() if line.startswith("# ")), path.stem
-                )
-                yield _HelpPage(path.relative_to(folder).with_suffix("").as_posix(), title, text)
+                titles = (line[2:].strip() for line in text.splitlines() if line.startswith("# "))
+                name = path.relative_to(folder).with_suffix("").as_posix()
+                yield _HelpPage(name, next(titles, path.stem), text)
 
 
 def _shelves() -> list[tuple[str, list[_HelpPage]]]:
@@ -144,18 +145,16 @@ def search(query: str) -> list[_FoundPage]:
     for page in all_pages().values():
         text = page.text.casefold()
         if all(word in text for word in words):
-            lines = [
-                line for line in page.text.splitlines() if any(word in line.casefold() for word in words)
+            counts = [
+                (sum(word in line.casefold() for word in words), line) for line in page.text.splitlines()
             ]
+            lines = [(count, line) for count, line in counts if count]
+            _, best = max(lines, key=itemgetter(0), default=(0, ""))
             in_title = sum(word in page.title.casefold() for word in words)
-            best = max(lines, key=lambda line: sum(word in line.casefold() for word in words), default="")
-            found.append((-in_title, -len(lines), _FoundPage(page, _plain_line(best))))
+            # A line without Markdown's signs.
+            plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", best).strip()[:_SNIPPET_CHARS]
+            found.append((-in_title, -len(lines), _FoundPage(page, plain)))
     return [each for *_, each in sorted(found, key=lambda row: row[:2])][:MAX_FOUND]
-
-
-def _plain_line(line: str) -> str:
-    """A line without Markdown's signs."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", line).strip()[:_SNIPPET_CHARS]
 
 
 @cache
@@ -169,9 +168,8 @@ def render_markdown(name: str) -> SafeString:
         if token.type == "table_open":
             token.attrSet("tabindex", "0")  # a wide one scrolls, by keyboard too
         if token.type == "inline":
-            token.children = [
-                resolved(child, name) for child in token.children or [] if child.type != "image"
-            ]
+            shown = [child for child in token.children or [] if child.type != "image"]
+            token.children = [resolved(child, name) for child in shown]
     # The files are the program's own, and the parser escapes everything that is not Markdown.
     return SafeString(parser.renderer.render(tokens, parser.options, {}))
 
@@ -187,12 +185,7 @@ def resolved(token: Token, name: str) -> Token:
     if token.type != "link_open" or target.startswith(("#", "http:", "https:")):
         return token
     path, _, part = target.partition("#")
-    parts: list[str] = []
-    for step in PurePosixPath(name).parent.joinpath(path.removesuffix(".md")).parts:
-        if step == "..":
-            parts = parts[:-1]
-        else:
-            parts.append(step)
-    page = all_pages().get("/".join(parts))
+    here = posixpath.join(posixpath.dirname(name), path.removesuffix(".md"))
+    page = all_pages().get(posixpath.normpath(here))
     token.attrSet("href", (page.url + (f"#{part}" if part else "")) if page else reverse("people:help"))
     return token

@@ -48,12 +48,16 @@ def search(request: HttpRequest) -> HttpResponse:
     actor, query = actor_of(request), request.GET.get("q", "").strip()
     groups = readable_groups(actor)
     group = _choose_group(request, groups)
+    asked = {"q": query} if query else {}
     context: dict[str, Any] = {
         "title": query or gettext("Search"),
         "here": "search",
         "query": query,
         "group": group,
-        "chips": [_make_chip(each, query, is_here=each == group) for each in groups],
+        "chips": [
+            _Chip(each, f"{request.path}?{urlencode({'group': each.slug} | asked)}", each == group)
+            for each in groups
+        ],
         "has_groups": bool(groups),
     }
     if query and group:
@@ -113,18 +117,11 @@ def _choose_group(request: HttpRequest, groups: list[Group]) -> Group | None:
     slug = wanted or request.session.get(GROUP_IN_SESSION, "")
     group = next((each for each in groups if each.slug == slug), None)
     if wanted and group is None:
-        raise GroupNotFound(
-            gettext("There is no group '{wanted}' that you may use.").format(wanted=wanted[:60]),
-            field="group",
-        )
+        line = gettext("There is no group '{wanted}' that you may use.")
+        raise GroupNotFound(line.format(wanted=wanted[:60]), field="group")
     if wanted and request.session.get(GROUP_IN_SESSION) != wanted:
         request.session[GROUP_IN_SESSION] = wanted
     return group or next(iter(groups), None)
-
-
-def _make_chip(group: Group, query: str, *, is_here: bool) -> _Chip:
-    values = {"group": group.slug} | ({"q": query} if query else {})
-    return _Chip(group, f"{reverse('people:search')}?{urlencode(values)}", is_here)
 
 
 def _next_page_url(request: HttpRequest, page: Page[Memory]) -> str:

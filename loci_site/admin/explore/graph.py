@@ -75,9 +75,8 @@ def expand_node(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     try:
         if not given["of"]:
-            raise InvalidInput(
-                gettext("No memory was named."), hint=gettext("Pass its id as 'of'."), field="of"
-            )
+            hint = gettext("Pass its id as 'of'.")
+            raise InvalidInput(gettext("No memory was named."), hint=hint, field="of")
         if given["memories"]:
             memory = find_memory(actor, given["of"], field="of")
             return json_response(_behind_json(memory, memories_behind(actor, memory)))
@@ -201,7 +200,6 @@ def _newest_statements(
 
 
 def _run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
-    """Preview, do or undo a merge; the result for the page."""
     what = body.get("what", "preview")
     if what == "undo":
         return merge_json(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
@@ -211,13 +209,8 @@ def _run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
             hint=gettext("Use preview, merge or undo."),
             field="what",
         )
-    changed = verbs.merge(
-        actor,
-        body.get("from", ""),
-        body.get("into", ""),
-        reason="in the graph",
-        dry_run=what == "preview",
-    )
+    ids = body.get("from", ""), body.get("into", "")
+    changed = verbs.merge(actor, *ids, reason="in the graph", dry_run=what == "preview")
     return merge_json(actor, changed)
 
 

@@ -101,7 +101,6 @@ def show_group(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
-    """Save the posted instructions and redirect to the group's page."""
     instructions = request.POST.get("instructions", "").replace("\r\n", "\n").strip()
     try:
         update_group(actor, group.slug, GroupChange(instructions=instructions))

@@ -73,8 +73,7 @@ def show_notifications(request: HttpRequest) -> HttpResponse:
         "title": gettext("Notifications"),
         "mail": settings.LOCI.notifications if is_mail_on() else None,
         "webhooks": [
-            (each, [labels[event] for event in each.events if event in labels])
-            for each in list_webhooks(actor)
+            (each, [labels[name] for name in each.events if name in labels]) for each in list_webhooks(actor)
         ],
         "deliveries": list_deliveries(actor, limit=SHOWN),
         "shown": SHOWN,

@@ -147,21 +147,14 @@ def _rank_answers(answer: RecallResult, given: dict[str, str]) -> list[_RankedAn
     """The answers, or the closest matches of an abstention, in order."""
     items = answer.items or answer.nearest
     top_score = max((item.score for item in items), default=0.0)
-    return [
-        _RankedAnswer(
-            rank,
-            item,
-            item.numbers,
-            tuple(
-                (in_words(name), str(why), item.numbers[name])
-                for name, why in _BOOSTS.items()
-                if item.numbers.get(name)
-            ),
-            _score_bar(item.score, item.numbers, top_score, answer.mode),
-            url_with_query(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)}),
-        )
-        for rank, item in enumerate(items, start=1)
-    ]
+    ranked = []
+    for rank, item in enumerate(items, start=1):
+        named = ((name, why, item.numbers.get(name)) for name, why in _BOOSTS.items())
+        boosts = tuple((in_words(name), str(why), value) for name, why, value in named if value)
+        bar = _score_bar(item.score, item.numbers, top_score, answer.mode)
+        url = url_with_query(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)})
+        ranked.append(_RankedAnswer(rank, item, item.numbers, boosts, bar, url))
+    return ranked
 
 
 def _score_bar(
@@ -212,21 +205,15 @@ def _explain_memory(
         if item.memory.key == memory.key:
             return memory, None, gettext("It is answer {rank}.").format(rank=rank)
     if memory.key in trace.dropped:
+        dropped = in_sentence(trace.dropped[memory.key])
         return (
             memory,
             None,
-            gettext("It was a candidate and was left out: {dropped}.").format(
-                dropped=in_sentence(trace.dropped[memory.key])
-            ),
+            gettext("It was a candidate and was left out: {dropped}.").format(dropped=dropped),
         )
     why = explain_for(actor, memory, given["q"], narrowing=narrowing)
-    return (
-        memory,
-        why,
-        gettext("In its own group, {slug}: {reason}.").format(
-            slug=memory.group.slug, reason=in_sentence(why.reason)
-        ),
-    )
+    line = gettext("In its own group, {slug}: {reason}.")
+    return memory, why, line.format(slug=memory.group.slug, reason=in_sentence(why.reason))
 
 
 def _describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:

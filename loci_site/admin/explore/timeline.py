@@ -127,9 +127,8 @@ def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group 
     if entity:
         # A name matches as a phrase: its words side by side.
         match, seen = Match((" ".join(entity),)), listed_by(actor, group)
-        rows = rows.filter(
-            key__in=[hit.key for hit in search_index().keyword(match, seen, limit=SEARCH_LIMIT)]
-        )
+        hits = search_index().keyword(match, seen, limit=SEARCH_LIMIT)
+        rows = rows.filter(key__in=[hit.key for hit in hits])
     found = list(rows.select_related("group").defer("context", "metadata")[:MAX_ROWS])
     return sorted(found, key=lambda row: (row.moment, row.key)), group
 
@@ -143,7 +142,6 @@ def _recallable_keys(
 
 
 def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
-    """The picture of these memories; None without any."""
     if not rows:
         return None
     start, end = _time_span(rows)
@@ -199,9 +197,8 @@ def span_text(span: TimeSpan) -> str:
         return gettext("until {end}").format(end=_moment_text(span.end)) if span.end else gettext("always")
     if span.end is None:
         return gettext("from {start} on").format(start=_moment_text(span.start))
-    return gettext("from {start} until {end}").format(
-        start=_moment_text(span.start), end=_moment_text(span.end)
-    )
+    line = gettext("from {start} until {end}")
+    return line.format(start=_moment_text(span.start), end=_moment_text(span.end))
 
 
 def _moment_text(at: datetime) -> str:

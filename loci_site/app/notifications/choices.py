@@ -42,12 +42,8 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
         Conflict: they have no e-mail address.
     """
     chosen = _check_events(events, offered_events(actor))
-    if chosen and not user.email:
-        raise Conflict(
-            gettext("You have no e-mail address here."),
-            hint=gettext("Ask an admin to add one."),
-            field="events",
-        )
+    if chosen:
+        _check_address(user)
     before = subscription_of(user)
     if list(before.events) == chosen:
         return before
@@ -55,9 +51,8 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
         stored, _ = Subscription.objects.update_or_create(
             user=user, defaults={"events": chosen, "seen": before.seen if Event.REVIEW in chosen else {}}
         )
-        log_change(
-            actor, f"user:{user}", {"action": "choose", "events": chosen, "before": list(before.events)}
-        )
+        payload = {"action": "choose", "events": chosen, "before": list(before.events)}
+        log_change(actor, f"user:{user}", payload)
     return stored
 
 
@@ -68,15 +63,9 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
         Conflict: there is no mail server or no address, or a test waits already.
     """
     if not is_mail_on():
-        raise Conflict(
-            gettext("No mail server is set up here."), hint=gettext("Ask an admin of Loci."), field="events"
-        )
-    if not user.email:
-        raise Conflict(
-            gettext("You have no e-mail address here."),
-            hint=gettext("Ask an admin to add one."),
-            field="events",
-        )
+        line, hint = gettext("No mail server is set up here."), gettext("Ask an admin of Loci.")
+        raise Conflict(line, hint=hint, field="events")
+    _check_address(user)
     _check_no_test_waits(Delivery.objects.filter(user=user))
     with transaction.atomic():
         receiver = Subscription(user=user)
@@ -103,12 +92,8 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
     _check_admin(actor)
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARS:
-        raise InvalidInput(
-            gettext("A webhook needs a name of at most {max_name_chars} characters.").format(
-                max_name_chars=MAX_NAME_CHARS
-            ),
-            field="name",
-        )
+        line = gettext("A webhook needs a name of at most {max_name_chars} characters.")
+        raise InvalidInput(line.format(max_name_chars=MAX_NAME_CHARS), field="name")
     chosen = _check_events(events, list(Event))
     if not chosen:
         raise InvalidInput(gettext("Choose at least one event."), field="events")
@@ -149,9 +134,8 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
         elif action == "delete":
             webhook.delete()
         else:
-            raise NotFound(
-                gettext("There is no such action."), hint=gettext("Use on, off, secret, test or delete.")
-            )
+            hint = gettext("Use on, off, secret, test or delete.")
+            raise NotFound(gettext("There is no such action."), hint=hint)
         log_change(actor, f"webhook:{webhook.name}", {"action": action})
 
 
@@ -161,13 +145,17 @@ def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
     return list(Delivery.objects.select_related("user", "webhook")[:limit])
 
 
+def _check_address(user: User) -> None:
+    if not user.email:
+        line, hint = gettext("You have no e-mail address here."), gettext("Ask an admin to add one.")
+        raise Conflict(line, hint=hint, field="events")
+
+
 def _check_no_test_waits(deliveries: object) -> None:
-    """Raise Conflict if a test message has not been sent yet."""
     rows = deliveries.filter(event=TEST, state=DeliveryState.WAITING, next_at__lte=timezone.now())  # type: ignore[attr-defined]
     if rows.exists():
-        raise Conflict(
-            gettext("A test waits to be sent already."), hint=gettext("The worker sends it within a minute.")
-        )
+        hint = gettext("The worker sends it within a minute.")
+        raise Conflict(gettext("A test waits to be sent already."), hint=hint)
 
 
 def _check_events(events: Collection[str], offered: Sequence[Event]) -> list[str]:
@@ -184,11 +172,9 @@ def _check_events(events: Collection[str], offered: Sequence[Event]) -> list[str
 
 
 def _check_admin(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor may administer every group."""
     if not actor.is_admin_of_all:
-        raise NotPermitted(
-            gettext("Only superusers can see and change webhooks."), hint=gettext("Ask a superuser.")
-        )
+        hint = gettext("Ask a superuser.")
+        raise NotPermitted(gettext("Only superusers can see and change webhooks."), hint=hint)
 
 
 def log_change(actor: Actor, subject: str, payload: dict[str, object]) -> None:

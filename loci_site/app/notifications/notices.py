@@ -73,27 +73,24 @@ def review_notice(receiver: Subscription | Webhook) -> tuple[Notice | None, dict
         if card.memory is not None and str(card.id) in new and card.kind not in _UNQUOTED
     ]
     with in_language_of(receiver):
-        lines = tuple(
-            f"{in_words(kind.value)}: {count}" for kind, count in deck.counts.items() if count.value
-        )
+        counts = ((kind, count) for kind, count in deck.counts.items() if count.value)
+        lines = tuple(f"{in_words(kind.value)}: {count}" for kind, count in counts)
         subject = ngettext(
             "New in the Review: {count} card waiting", "New in the Review: {count} cards waiting", total
-        ).format(count=total)
-    return Notice(Event.REVIEW, subject, lines, "/admin/review/", tuple(quoted[:MAX_QUOTES])), now
+        )
+    quotes = tuple(quoted[:MAX_QUOTES])
+    return Notice(Event.REVIEW, subject.format(count=total), lines, "/admin/review/", quotes), now
 
 
 def run_notice(run: Run) -> Notice:
     """A notice, in the active language, of a stopped or failed run. Its error may quote a text, so only the page shows it."""
     if run.status == RunStatus.STOPPED:
-        subject = (
-            gettext("The run '{run}' in {group} stopped") if run.group else gettext("The run '{run}' stopped")
-        )
+        alone, grouped = gettext("The run '{run}' stopped"), gettext("The run '{run}' in {group} stopped")
         why = gettext("It would have changed too many memories.")
     else:
-        subject = (
-            gettext("The run '{run}' in {group} failed") if run.group else gettext("The run '{run}' failed")
-        )
+        alone, grouped = gettext("The run '{run}' failed"), gettext("The run '{run}' in {group} failed")
         why = gettext("An error ended it.")
+    subject = grouped if run.group else alone
     subject = subject.format(run=in_words(run.kind), group=run.group.slug if run.group else "")
     path = f"/admin/maintenance/run/{run.key}/change/"
     return Notice(Event.RUN, subject, (why, gettext("Its page says more.")), path)
@@ -101,12 +98,8 @@ def run_notice(run: Run) -> Notice:
 
 def backup_notice(failures: int) -> Notice:
     """A notice, in the active language, of failing backups, sent once until a backup succeeds again."""
-    lines = (
-        gettext("It has failed {count} times in a row.").format(count=failures)
-        if failures > 1
-        else gettext("It is tried again."),
-        gettext("The schedule shows the error."),
-    )
+    often = gettext("It has failed {count} times in a row.").format(count=failures)
+    lines = often if failures > 1 else gettext("It is tried again."), gettext("The schedule shows the error.")
     return Notice(Event.BACKUP, gettext("The backup failed"), lines, "/admin/maintenance/joblock/")
 
 

@@ -29,13 +29,8 @@ def is_sending_due() -> bool:
 def send_due() -> tuple[int, int]:
     """Try all due messages. Returns how many were sent and how many failed."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now())
-    sent = not_sent = 0
-    for delivery in due.select_related("user", "webhook").order_by("next_at")[:AT_ONCE]:
-        if attempt(delivery):
-            sent += 1
-        else:
-            not_sent += 1
-    return sent, not_sent
+    tried = [attempt(each) for each in due.select_related("user", "webhook").order_by("next_at")[:AT_ONCE]]
+    return tried.count(True), tried.count(False)
 
 
 def attempt(delivery: Delivery) -> bool:

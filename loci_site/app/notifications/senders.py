@@ -50,17 +50,7 @@ def mail(delivery: Delivery, user: User) -> None:
     with in_language_of(user):
         account = parts["url"].split("/admin/")[0].rstrip("/") + "/app/account/"
         foot = gettext("You asked for this in My account: {address}").format(address=account)
-    body = "\n".join(
-        [
-            *parts["lines"],
-            *(["", *quotes] if quotes else []),
-            "",
-            parts["url"],
-            "",
-            "-- ",
-            foot,
-        ]
-    )
+    body = "\n".join([*parts["lines"], *(["", *quotes] if quotes else []), "", parts["url"], "", "-- ", foot])
     message = EmailMessage(
         f"[Loci] {parts['subject']}",
         body,

@@ -52,11 +52,8 @@ def look() -> int:
         Watch.objects.get_or_create(name="look")
         Watch.objects.filter(name="look").update(at=timezone.now())
         receivers = list(_all_receivers())
-        return (
-            _queue_review_notices(receivers)
-            + _queue_run_notices(receivers)
-            + _queue_backup_notices(receivers)
-        )
+        queues = (_queue_review_notices, _queue_run_notices, _queue_backup_notices)
+        return sum(queue_notices(receivers) for queue_notices in queues)
 
 
 def _all_receivers() -> Iterator[Receiver]:
@@ -88,11 +85,10 @@ def _queue_review_notices(receivers: list[Receiver]) -> int:
 def _queue_run_notices(receivers: list[Receiver]) -> int:
     """Queue messages about runs that stopped or failed since the last look, for curators of the run's group."""
     since = _advance_watch(Event.RUN)
-    ended = Run.objects.filter(
-        status__in=[RunStatus.STOPPED, RunStatus.FAILED], dry_run=False, finished_at__gt=since
-    ).select_related("group")
+    badly = [RunStatus.STOPPED, RunStatus.FAILED]
+    ended = Run.objects.filter(status__in=badly, dry_run=False, finished_at__gt=since)
     queued = 0
-    for run in ended.order_by("finished_at"):
+    for run in ended.select_related("group").order_by("finished_at"):
         for receiver in _subscribed_to(receivers, Event.RUN):
             if _may_curate_run(receiver, run):
                 with in_language_of(receiver):
@@ -111,15 +107,13 @@ def _queue_backup_notices(receivers: list[Receiver]) -> int:
     """Queue messages when backups begin to fail, for receivers with rights in all groups."""
     row = JobLock.objects.filter(name=_BACKUP_JOB).first()
     watch, _ = Watch.objects.get_or_create(name=Event.BACKUP)
-    is_failing = row is not None and row.failures > 0
-    if is_failing == watch.is_failing or row is None:
+    if row is None or (row.failures > 0) == watch.is_failing:
         return 0
-    Watch.objects.filter(name=Event.BACKUP).update(is_failing=is_failing)
-    concerned = [
-        each for each in _subscribed_to(receivers, Event.BACKUP) if actor_of_receiver(each).all_groups
-    ]
-    if not is_failing:
+    Watch.objects.filter(name=Event.BACKUP).update(is_failing=row.failures > 0)
+    if not row.failures:
         return 0
+    subscribed = _subscribed_to(receivers, Event.BACKUP)
+    concerned = [each for each in subscribed if actor_of_receiver(each).all_groups]
     for receiver in concerned:
         with in_language_of(receiver):
             queue(backup_notice(row.failures), receiver)
