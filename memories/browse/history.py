@@ -63,8 +63,8 @@ def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
     pairs = values.get("changes") or (
         {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
     )
-    changes = [_HistoryChange(name.replace("_", " "), format_value(pairs[name][0]), format_value(pairs[name][1]))
-               for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
+    changed = [name for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]
+    changes = [_HistoryChange(name.replace("_", " "), *map(format_value, pairs[name])) for name in changed]
     content = pairs.get("content")
     return _HistoryEntry(
         at=entry.at,

@@ -105,11 +105,8 @@ def find_recall(actor: Actor, id_: str) -> RecallLog:
     try:
         key = parse_cursor(id_.strip(), of=RecallLog)
     except InvalidInput:
-        raise InvalidInput(
-            f"'{id_[:40]}' is not the id of a recall.",
-            hint="The list of recalls has the ids.",
-            field="recall",
-        ) from None
+        line, hint = f"'{id_[:40]}' is not the id of a recall.", "The list of recalls has the ids."
+        raise InvalidInput(line, hint=hint, field="recall") from None
     row = RecallLog.objects.filter(visible, key=key).select_related("group").first()
     if row is None:
         raise NotFound(
@@ -125,14 +122,11 @@ def with_hits(actor: Actor, rows: Collection[RecallLog]) -> list[LoggedRecall]:
     scores = {row.key: unpack_hits(bytes(row.hits)) for row in rows}
     keys = {key for hits in scores.values() for key, _ in hits}
     seen = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys).select_related("group").in_bulk()
-    return [
-        LoggedRecall(
-            row,
-            tuple((seen[key], score) for key, score in scores[row.key] if key in seen),
-            sum(key not in seen for key, _ in scores[row.key]),
-        )
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        hits = tuple((seen[key], score) for key, score in scores[row.key] if key in seen)
+        found.append(LoggedRecall(row, hits, len(scores[row.key]) - len(hits)))
+    return found
 
 
 def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQuestion]:

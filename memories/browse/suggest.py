@@ -243,9 +243,8 @@ def _with_own_words(
     """The keys whose memory's words with one of these beginnings fit; `read_as` normalises each text first."""
     check_time()
     texts = read_beginnings(keys, COMPARED_CHARS)
-    return [
-        key for key in keys if key in texts and fits(words_starting_with(read_as(texts[key]), beginnings))
-    ]
+    known = (key for key in keys if key in texts)
+    return [key for key in known if fits(words_starting_with(read_as(texts[key]), beginnings))]
 
 
 def _strip_accents(text: str) -> str:
@@ -279,10 +278,11 @@ def _find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> li
     if not is_long(query_words[-1]) and len(query_words[-1]) >= _MIN_PREFIX_CHARS:
         wide[-1] = [f"{query_words[-1]}*"]
     keys = search_index().find_newest(wide, visibility, limit=MAX_COMPARED)
-    beginnings = [word[:PREFIX_LETTERS] for word in typed]
-    return _with_own_words(
-        keys, beginnings, lambda own: all(any(is_like(word, other) for other in own) for word in typed)
-    )
+
+    def has_all(own: Collection[str]) -> bool:
+        return all(any(is_like(word, other) for other in own) for word in typed)
+
+    return _with_own_words(keys, [word[:PREFIX_LETTERS] for word in typed], has_all)
 
 
 def similar_words(word: str, visibility: Visibility) -> list[str]:
@@ -331,11 +331,8 @@ def _to_suggestions(
     # What the group itself withdrew is found in its state; the same text of another group is not shown.
     foreign = [row for row in rows.values() if row.group_id not in (visibility.groups or ())]
     hidden = find_left_out(foreign, visibility)
-    memories = [
-        rows[key]
-        for key in keys[:limit]
-        if key in rows and key not in hidden and is_visible(rows[key], visibility)
-    ]
+    shown = [rows[key] for key in keys[:limit] if key in rows and key not in hidden]
+    memories = [memory for memory in shown if is_visible(memory, visibility)]
     return [_Suggestion(memory, excerpt_of(memory.content, query_words), how) for memory in memories]
 
 
@@ -387,6 +384,6 @@ def memories_behind(actor: Actor, memory: Memory) -> list[Behind]:
 def find_mentions(actor: Actor, entity: Memory) -> list[Memory]:
     """Live texts with all words of the entity's name, as the search box finds them."""
     # The space says that the last word is whole, not the beginning of one.
-    found = suggest(actor, f"{entity.content} ", limit=_MAX_MENTIONS, narrowing=Narrowing(types=TEXTS),
-                    states=frozenset({State.LIVE}))  # fmt: skip
+    narrow, states = Narrowing(types=TEXTS), frozenset({State.LIVE})
+    found = suggest(actor, f"{entity.content} ", limit=_MAX_MENTIONS, narrowing=narrow, states=states)
     return [each.memory for each in found if each.how == MatchKind.WORDS]

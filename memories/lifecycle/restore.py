@@ -54,9 +54,8 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
         if target.key == memory.key:
             raise Conflict(f"{memory.id} has no later version.", hint="Store its text again.")
         if target.state not in (State.LIVE, State.RETRACTED):
-            raise Conflict(
-                f"{target.id}, the current version, is {target.state}.", hint="Restore that one first."
-            )
+            line = f"{target.id}, the current version, is {target.state}."
+            raise Conflict(line, hint="Restore that one first.")
     elif memory.state == State.RETRACTED and _is_own_retraction(actor, memory):
         change, target = Change.RESTORE_VERSION, memory
     elif memory.state in RESTORABLE:
@@ -96,9 +95,8 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
     count = 0 if dry_run else done.restored + done.hidden
     stays = (gettext("{id} stays as it is: {why}").format(id=row.id, why=row.why) for row in done.kept)
     told = gettext("{id} is current again").format(id=memory.id)
-    lines = tuple(
-        dict.fromkeys((_consequence_of(memory), *(line for line in done.lines if line != told), *stays))
-    )
+    others = (line for line in done.lines if line != told)
+    lines = tuple(dict.fromkeys((_consequence_of(memory), *others, *stays)))
     return ChangeResult(
         Operation.RESTORE.value, memory.id, memory.state, memory.trust, count, lines, dry_run, changes=differences
     )  # fmt: skip
@@ -138,11 +136,10 @@ def _own_row(memory: Memory) -> FormerRow:
 
 def _tombstones_of(memory: Memory) -> list[FormerRow]:
     """The tombstone that the retraction of this memory left."""
-    marks = Tombstone.objects.filter(
-        memory_id=memory.id, group=memory.group, kind=TombstoneKind.RETRACTED, lifted_at=None
-    )
+    marks = Tombstone.objects.filter(memory_id=memory.id, group=memory.group, lifted_at=None)
     table = table_named(Tombstone._meta.db_table)
-    return [FormerRow(table, mark.key, made=True) for mark in marks]
+    own = marks.filter(kind=TombstoneKind.RETRACTED)
+    return [FormerRow(table, mark.key, made=True) for mark in own]
 
 
 def _rows_of_version(version: Memory, head: Memory) -> list[FormerRow]:
@@ -151,10 +148,8 @@ def _rows_of_version(version: Memory, head: Memory) -> list[FormerRow]:
     back = _own_row(version)
     back.values["version"] = (head.version + 1, version.version)
     if version.valid_to_known_at is not None:  # its successor set the end of its valid time
-        back.values |= {
-            "valid_to": (None, version.valid_to),
-            "valid_to_known_at": (None, version.valid_to_known_at),
-        }
+        back.values["valid_to"] = (None, version.valid_to)
+        back.values["valid_to_known_at"] = (None, version.valid_to_known_at)
     away = FormerRow(MEMORY, head.key, values={"superseded_by_id": (version.key, head.superseded_by_id)})
     if head.state == State.LIVE:
         away.values |= {"state": (State.SUPERSEDED, head.state), "retired_at": (now, head.retired_at)}
@@ -169,9 +164,8 @@ def _consequence_of(memory: Memory) -> str:
     if memory.expires_at is not None and memory.expires_at <= timezone.now():
         return gettext("its end has passed: recall returns it once that is changed")
     if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
-        return gettext("it is {trust}: recall does not return it yet").format(
-            trust=pgettext("word", memory.trust)
-        )
+        trust = pgettext("word", memory.trust)
+        return gettext("it is {trust}: recall does not return it yet").format(trust=trust)
     return gettext("recall returns it again")
 
 
@@ -188,9 +182,8 @@ def _hint_instead(memory: Memory) -> str:
         )
     if memory.trust in VISIBLE_TRUSTS:
         return gettext("There is nothing to restore.")
-    return gettext("Its trust is '{trust}'. A curator decides: 'approve' lets it in.").format(
-        trust=pgettext("word", memory.trust)
-    )
+    line = gettext("Its trust is '{trust}'. A curator decides: 'approve' lets it in.")
+    return line.format(trust=pgettext("word", memory.trust))
 
 
 def _is_own_retraction(actor: Actor, memory: Memory) -> bool:

@@ -167,9 +167,8 @@ def require_state(memory: Memory, *states: str, verb: str) -> None:
 def require_person(actor: Actor, action: str) -> None:
     """Raise NotPermitted if the actor is an agent."""
     if not actor.is_person:
-        raise NotPermitted(
-            f"Only a person can {action} a memory.", hint="Do it in the browser or with a command."
-        )
+        hint = "Do it in the browser or with a command."
+        raise NotPermitted(f"Only a person can {action} a memory.", hint=hint)
 
 
 def check_successor(old: Memory, by: Memory, *, field: str) -> None:
@@ -222,13 +221,10 @@ def find_live_twin(memory: Memory) -> Memory | None:
 
 def live_texts_beside(memory: Memory, content_hash: str, fold_hash: str) -> QuerySet[Memory]:
     """The live memories of a memory's group, scope and type with the text of these hashes."""
-    return Memory.objects.filter(
-        has_text(content_hash, fold_hash),
-        group=memory.group_id,
-        scope=memory.scope,
-        type=memory.type,
-        state=State.LIVE,
+    rows = Memory.objects.filter(
+        group=memory.group_id, scope=memory.scope, type=memory.type, state=State.LIVE
     )
+    return rows.filter(has_text(content_hash, fold_hash))
 
 
 def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) -> None:
@@ -253,9 +249,8 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
         if withdrawn.is_refused:
             raise Conflict(capfirst(withdrawn.describe(actor)), hint=_LIFT_HINT)
         if not decides:
-            raise Conflict(
-                f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group."
-            )
+            line = f"Nothing was changed: {withdrawn.doubt(actor)}."
+            raise Conflict(line, hint="Ask a curator of the group.")
     # Recall would leave it out whatever its trust if its text was withdrawn after it was stored.
     hiding = [mark.key for mark in hiding_marks(memory)]
     for mark in Tombstone.objects.filter(key__in=hiding).order_by("key") if hiding else ():
@@ -274,11 +269,9 @@ def also_left_out(memory: Memory) -> tuple[str, ...]:
 
 def barred_line(memory: Memory) -> str:
     """The consequence that a withdrawn text is refused, and where."""
-    where = (
-        gettext("in its group and as a global memory of any group")
-        if memory.scope == Scope.GLOBAL
-        else gettext("in its group")
-    )
+    where = gettext("in its group")
+    if memory.scope == Scope.GLOBAL:
+        where = gettext("in its group and as a global memory of any group")
     return gettext("the same text is refused {where} from now on").format(where=where)
 
 
@@ -327,10 +320,8 @@ def change_fields(
         hold_groups([memory.group_id])
         if was_withdrawn and not is_withdrawn(new.get("state", memory.state), new.get("trust", memory.trust)):
             put_plan_back(actor, memory)
-        seen = Memory.objects.filter(
-            pk=memory.pk, state=memory.state, trust=memory.trust, pinned=memory.pinned
-        )
-        if seen.update(**values) != 1:
+        seen = {"state": memory.state, "trust": memory.trust, "pinned": memory.pinned}
+        if Memory.objects.filter(pk=memory.pk, **seen).update(**values) != 1:
             raise changed_meanwhile(memory)
         memory.refresh_from_db()
         refresh_around([memory])
@@ -341,13 +332,8 @@ def change_fields(
             settle_doubts(actor, memory, operation)
         memory.refresh_from_db()
         differences = changes(before, snapshot(memory))
-        audit.append(
-            actor,
-            operation,
-            memory_id=memory.id,
-            group=memory.group.id,
-            payload={"changes": differences, "reason": reason} | followed.payload | kept,
-        )
+        payload = {"changes": differences, "reason": reason} | followed.payload | kept
+        audit.append(actor, operation, memory_id=memory.id, group=memory.group.id, payload=payload)
         transaction.set_rollback(dry_run)
     return ChangeResult(
         operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + with_it + followed.changed,

@@ -126,9 +126,8 @@ def wrap_text(text: str, *, width: int) -> list[str]:
 
 def _text_width(text: str) -> int:
     """The number of columns that a text takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    shown = (c for c in text if not unicodedata.combining(c))
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in shown)
 
 
 def _format_table(rows: Sequence[Sequence[str]], *, header: Sequence[str], columns: int) -> list[str]:
@@ -141,10 +140,8 @@ def _format_table(rows: Sequence[Sequence[str]], *, header: Sequence[str], colum
     lines = []
     for row in shown:
         last = wrap_text(row[-1], width=rest) or [""]
-        first = "".join(
-            cell + " " * (width - _text_width(cell) + 2)
-            for cell, width in zip(row[:-1], widths, strict=False)
-        )
+        cells = zip(row[:-1], widths, strict=False)
+        first = "".join(cell + " " * (width - _text_width(cell) + 2) for cell, width in cells)
         lines += [(first + last[0]).rstrip(), *(" " * _text_width(first) + more for more in last[1:])]
     return lines
 

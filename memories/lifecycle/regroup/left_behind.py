@@ -112,11 +112,8 @@ def _find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], 
     # The move of a conversation is logged where its turns came to.
     left = moves.filter(Q(group=group.id) | Q(payload_row__payload__changes__group__0=group.slug))
     ids = {id_ for id_ in left.values_list("memory_id", flat=True) if id_ is not None}
-    found = [
-        row
-        for some in batches(ids)
-        for row in Memory.objects.filter(id__in=some).exclude(group=group).select_related(*RELATED_ROWS)
-    ]
+    away = Memory.objects.exclude(group=group).select_related(*RELATED_ROWS)
+    found = [row for some in batches(ids) for row in away.filter(id__in=some)]
     mine = [row for row in found if actor.may(CURATE, row.group_id)]
     if not memory:
         return mine, len(found) - len(mine)
@@ -124,20 +121,17 @@ def _find_moved(actor: Actor, group: Group, memory: str) -> tuple[list[Memory], 
     roots = {row.root_key for row in mine if row.id == wanted}
     chosen = [row for row in mine if row.root_key in roots]
     if not chosen:
-        raise NotFound(
-            gettext("No memory of that id moved away from '{group}'.").format(group=group.slug),
-            hint=gettext("You need the role curator in both groups."),
-            field="memory",
-        )
+        line = gettext("No memory of that id moved away from '{group}'.").format(group=group.slug)
+        hint = gettext("You need the role curator in both groups.")
+        raise NotFound(line, hint=hint, field="memory")
     return chosen, 0
 
 
 def describe_traces(rows: Sequence[Memory], group: Group) -> str:
     """What names the rows, or quotes their texts, in a group, in one line; empty if nothing does. Reads its whole recall log."""
     ids, keys = [row.id for row in rows], {row.key for row in rows}
-    logged = sum(
-        AuditEntry.objects.filter(group=group.id, memory_id__in=some).count() for some in batches(ids)
-    )
+    entries = AuditEntry.objects.filter(group=group.id)
+    logged = sum(entries.filter(memory_id__in=some).count() for some in batches(ids))
     recalls = len(find_recalls(keys, group=group)[0])
     texts = tuple(dict.fromkeys((*(row.content for row in rows), *map(str, ids))))
     quoting, checkpoints = 0, gettext("checkpoints (not counted)")

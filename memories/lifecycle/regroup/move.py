@@ -83,10 +83,8 @@ def _find_target(actor: Actor, source: Group, slug: str) -> Group:
     """
     require_person(actor, "move")
     if not actor.may(CURATE, source.key):
-        raise NotPermitted(
-            gettext("You may not curate in the group '{group}'.").format(group=source.slug),
-            hint=gettext("Moving needs the role curator in both groups."),
-        )
+        line = gettext("You may not curate in the group '{group}'.").format(group=source.slug)
+        raise NotPermitted(line, hint=gettext("Moving needs the role curator in both groups."))
     target = find_group(actor, slug, right=CURATE)
     check_access(actor, target.slug, target, WRITE)  # an archived group takes nothing
     if target.key == source.key:
@@ -144,13 +142,10 @@ def describe_move(plan: MovePlan, *, with_traces: bool) -> tuple[str, ...]:
     """The consequences of moving one memory, before it is carried out."""
     [family] = plan.moving
     source, target = plan.source, plan.target
-    seen = (
-        gettext("every group finds it as before")
-        if family.head.scope == Scope.GLOBAL
-        else gettext("recall in '{source}' no longer finds it, in '{target}' it does").format(
-            source=source.slug, target=target.slug
-        )
-    )
+    seen = gettext("recall in '{source}' no longer finds it, in '{target}' it does")
+    seen = seen.format(source=source.slug, target=target.slug)
+    if family.head.scope == Scope.GLOBAL:
+        seen = gettext("every group finds it as before")
     lines = [gettext("it is in '{group}', with the same id: {seen}").format(group=target.slug, seen=seen)]
     if former := len(family.rows) - 1:
         line = ngettext(
@@ -269,9 +264,8 @@ def _check_filter(wanted: PartFilter) -> PartFilter:
     for type_ in wanted.types:
         check_choice(type_, Type.values, field="types")
     if len(wanted.sources) > _MAX_SOURCES:
-        raise InvalidInput(
-            f"There are {len(wanted.sources)} sources; at most {_MAX_SOURCES} are allowed.", field="sources"
-        )
+        line = f"There are {len(wanted.sources)} sources; at most {_MAX_SOURCES} are allowed."
+        raise InvalidInput(line, field="sources")
     for source in wanted.sources:
         refuse_unstorable(source, field="sources")
     tags = check_tags(wanted.tags)
@@ -330,20 +324,16 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
     try:
         named = UUID(run)
     except ValueError:
-        raise InvalidInput(
-            f"'{run}' is not a run id.", hint="The move's answer names it.", field="run"
-        ) from None
+        hint = "The move's answer names it."
+        raise InvalidInput(f"'{run}' is not a run id.", hint=hint, field="run") from None
     source = find_group(actor, slug, right=CURATE)
     require_person(actor, "move")
     moves = AuditEntry.objects.filter(origin=audit.OWN, run=named, operation=Operation.MOVE)
     came, left = moves.exclude(group=source.id), moves.filter(group=source.id)
     first = came.order_by("key").first()
     if first is None or first.group is None or not left.exists():
-        raise NotFound(
-            f"No move from '{source.slug}' has the run {named}.",
-            hint="The move's answer names its run.",
-            field="run",
-        )
+        line = f"No move from '{source.slug}' has the run {named}."
+        raise NotFound(line, hint="The move's answer names its run.", field="run")
     rows = rows_of([first.change or 0])  # 0.3.0 noted none
     ids = {id_ for id_ in came.values_list("memory_id", flat=True) if id_ is not None}
     if not rows or Memory.objects.filter(id__in=ids).count() < len(ids):
@@ -431,16 +421,14 @@ def write_rows(
         }
         if (place := places.get(row.pk)) is not None and place[1] != row.position:
             changes["position"] = [row.position, place[1]]
-        left.append(
-            AuditEvent(Operation.MOVE, row.id, source.id, payload={"moved_to": target.slug} | because)
-        )
+        went = {"moved_to": target.slug} | because
+        left.append(AuditEvent(Operation.MOVE, row.id, source.id, payload=went))
         came.append(AuditEvent(Operation.MOVE, row.id, target.id, payload={"changes": changes} | because))
         row.group, row.updated_at = target, now
     for scope in {row.scope for row in batch}:
         same = [row for row in batch if row.scope == scope]
-        Memory.objects.filter(pk__in=[row.pk for row in same]).update(
-            group=target, filter=filter_tokens(same[0]), updated_at=now
-        )
+        rows = Memory.objects.filter(pk__in=[row.pk for row in same])
+        rows.update(group=target, filter=filter_tokens(same[0]), updated_at=now)
     placed = [row for row in batch if row.pk in places]
     for row in placed:
         row.thread, row.position = places[row.pk]

@@ -68,9 +68,8 @@ def _move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
         done = move_memories_back(actor, slug, run=options["undo"], dry_run=dry_run)
     else:
         wanted = PartFilter(tuple(options["type"]), tuple(options["tag"]), tuple(options["source"]))
-        done = move_memories(
-            actor, slug, to=options["to"], wanted=wanted, reason=options["reason"], dry_run=dry_run
-        )
+        to, reason = options["to"], options["reason"]
+        done = move_memories(actor, slug, to=to, wanted=wanted, reason=reason, dry_run=dry_run)
     return CommandAnswer(PartMove.json(done), "\n".join(_move_lines(done)))
 
 
@@ -96,30 +95,19 @@ def _move_lines(done: PartMove) -> list[str]:
 def _purge_moved(options: dict[str, Any]) -> CommandAnswer:
     """Destroy what memories that moved away left in the group."""
     if not (options["yes"] or options["dry_run"]):
-        raise InvalidInput(
-            "A purge cannot be undone.",
-            hint="Preview it with --dry-run, then confirm with --yes.",
-            field="yes",
-        )
-    done = purge_left_behind(
-        operator(),
-        options["slug"],
-        memory=options["memory"],
-        reason=options["reason"],
-        dry_run=options["dry_run"],
-    )
-    return CommandAnswer(asdict(done), purge_text(done))
+        hint = "Preview it with --dry-run, then confirm with --yes."
+        raise InvalidInput("A purge cannot be undone.", hint=hint, field="yes")
+    how = {name: options[name] for name in ("memory", "reason", "dry_run")}
+    done = purge_left_behind(operator(), options["slug"], **how)
+    return CommandAnswer(asdict(done), _purge_text(done))
 
 
-def purge_text(done: LeftBehind) -> str:
+def _purge_text(done: LeftBehind) -> str:
     """The result in words."""
     others = f"{done.elsewhere:,} more moved where you may not curate." if done.elsewhere else ""
     if not done.memories:
-        return (
-            f"{others} Nothing was changed."
-            if others
-            else f"No memory moved away from '{done.group}'. Nothing was changed."
-        )
+        none = f"No memory moved away from '{done.group}'."
+        return f"{others or none} Nothing was changed."
     did = "Nothing was changed. This would be destroyed" if done.dry_run else "Destroyed"
     lines = [
         f"{did} in '{done.group}', of {done.memories:,} moved memories and versions:",
@@ -137,10 +125,9 @@ def purge_text(done: LeftBehind) -> str:
 def create(options: dict[str, Any]) -> CommandAnswer:
     """Create a group with its first members, all or nothing."""
     roles = [_user_and_role(pair) for pair in options["set"]]
+    named = {"title": options["title"], "private": YES_NO[options["private"]]}
     with transaction.atomic():
-        group = create_group(
-            operator(), options["slug"], title=options["title"], private=YES_NO[options["private"]]
-        )
+        group = create_group(operator(), options["slug"], **named)
         for user, role in roles:
             set_member(operator(), group, user=user, role=role)
     return CommandAnswer(_group_row(group), f"Created the group '{group.slug}'.")
@@ -223,10 +210,8 @@ def _change_members(options: dict[str, Any]) -> CommandAnswer:
             remove_member(operator(), group, user=user)
         after, row, lines = _roles(group), _group_row(group), _member_lines(group)
         transaction.set_rollback(options["dry_run"])
-    names = sorted({*before, *after})
-    changed = {
-        name: [before.get(name), after.get(name)] for name in names if before.get(name) != after.get(name)
-    }
+    pairs = {name: [before.get(name), after.get(name)] for name in sorted({*before, *after})}
+    changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     text = "\n".join(lines)
     if options["dry_run"]:
         text = _dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
@@ -267,22 +252,15 @@ def _narrowed_line(done: ScopeChange) -> str:
 
 def _member_lines(group: Group) -> list[str]:
     """The members with their roles, one per line."""
-    members = group.memberships.select_related("user")
-    return [f"{member.role:<12} {member.user}" for member in members] or [
-        "no members; only superusers see the group"
-    ]
+    members = [f"{member.role:<12} {member.user}" for member in group.memberships.select_related("user")]
+    return members or ["no members; only superusers see the group"]
 
 
 def _group_row(group: Group) -> dict[str, Any]:
     """The group as a dict for JSON."""
     prefetch_related_objects([group], "memberships__user")
-    return {
-        "slug": group.slug,
-        **{name: getattr(group, name) for name in _CHANGEABLE},
-        "members": [
-            {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
-        ],
-    }
+    members = [{"user": each.user.get_username(), "role": each.role} for each in group.memberships.all()]
+    return {"slug": group.slug, **{name: getattr(group, name) for name in _CHANGEABLE}, "members": members}
 
 
 def _user_and_role(pair: str) -> tuple[User, str]:

@@ -78,30 +78,24 @@ def change_fields(options: dict[str, Any]) -> CommandAnswer:
 def _list_mentions(options: dict[str, Any]) -> CommandAnswer:
     """Everything that names a person."""
     found = find_person(operator(), options["name"])
-    memories = [
-        [str(m.memory.id), m.memory.group.slug, m.memory.state, ", ".join(m.where)] for m in found.memories
+    mentions: list[dict[str, Any]] = [  # texts are left out
+        {
+            "id": str(m.memory.id),
+            "group": m.memory.group.slug,
+            "state": m.memory.state,
+            "where": list(m.where),
+        }
+        for m in found.memories
     ]
-    checkpoints = [[str(each.id), each.group.slug, "checkpoint", ""] for each in found.checkpoints]
+    checkpoints = [{"id": str(each.id), "group": each.group.slug} for each in found.checkpoints]
     text = in_lines(
-        table_text(memories),
-        table_text(checkpoints),
+        table_text([[m["id"], m["group"], m["state"], ", ".join(m["where"])] for m in mentions]),
+        table_text([[each["id"], each["group"], "checkpoint", ""] for each in checkpoints]),
         *(printable(place) for place in found.others),
-        f"{format_memory_count(len(memories))} and {format_count(len(checkpoints), 'checkpoint')}.",
-        "To destroy one with all its copies: loci memory purge ID --yes" if memories else "",
+        f"{format_memory_count(len(mentions))} and {format_count(len(checkpoints), 'checkpoint')}.",
+        "To destroy one with all its copies: loci memory purge ID --yes" if mentions else "",
     )
-    body = {  # texts are left out
-        "memories": [
-            {
-                "id": str(m.memory.id),
-                "group": m.memory.group.slug,
-                "state": m.memory.state,
-                "where": list(m.where),
-            }
-            for m in found.memories
-        ],
-        "checkpoints": [{"id": str(each.id), "group": each.group.slug} for each in found.checkpoints],
-        "others": list(found.others),
-    }
+    body = {"memories": mentions, "checkpoints": checkpoints, "others": list(found.others)}
     return CommandAnswer(body, text)
 
 
@@ -114,15 +108,11 @@ def run_verb(options: dict[str, Any]) -> ChangeResult:
             hint="Preview it with --dry-run, then confirm with --yes.",
             field="yes",
         )
+    text = read_text(options[verb.text], field=verb.text) if verb.text else ""
     return verb.apply(
-        operator(),
-        options["id"],
-        other=options.get(verb.other, ""),
-        text=read_text(options[verb.text], field=verb.text) if verb.text else "",
-        reason=options.get("reason", ""),
-        quotes=options.get("quotes", False),
-        dry_run=options["dry_run"],
-    )
+        operator(), options["id"], other=options.get(verb.other, ""), text=text, reason=options["reason"],
+        quotes=options.get("quotes", False), dry_run=options["dry_run"],
+    )  # fmt: skip
 
 
 def shown_text(id_: str) -> str:

@@ -32,8 +32,6 @@ OUTCOMES: Final = {
     Outcome.REFUSED: "Refused",
     Outcome.UNCHANGED: "Unchanged",
 }
-
-
 _ADVICE: Final = {
     NextStep.SUPERSEDE: "If it has changed: store the text again with --supersedes {id}",
     NextStep.RETRACT: "If it was wrong: loci memory retract {id}",
@@ -58,35 +56,25 @@ class Command(FaceCommand):
     )
 
     def act(self, options: dict[str, Any]) -> int:
-        draft = _read_draft(options)
+        draft = Draft(
+            read_text(options["content"]), group=options["group"], thread=options["thread"],
+            supersedes=options["supersedes"] or None, allow=tuple(options["allow"]), **read_fields(options, FIELDS),
+        )  # fmt: skip
         drafts = [draft]
         if options["lines"]:
             lines = [line for line in draft.content.splitlines() if line.strip()]
             drafts = [dataclasses.replace(draft, content=line) for line in lines]
         if not drafts:
             raise InvalidInput("'content' is empty.", hint="Give a text to remember.", field="content")
-        outcomes = [self._remember(draft, as_json=options["json"]) for draft in drafts]
+        outcomes = set[str]()
+        for draft in drafts:
+            stored = store(operator(), draft)
+            outcomes.add(stored.outcome)
+            if options["json"]:
+                self.print_json(StoredOut.json(stored))
+            else:
+                self.stdout.write("\n".join(_outcome_lines(stored)))
         return 1 if Outcome.REFUSED in outcomes else 0
-
-    def _remember(self, draft: Draft, *, as_json: bool) -> str:
-        stored = store(operator(), draft)
-        if as_json:
-            self.print_json(StoredOut.json(stored))
-        else:
-            self.stdout.write("\n".join(_outcome_lines(stored)))
-        return stored.outcome
-
-
-def _read_draft(options: dict[str, Any]) -> Draft:
-    """The draft that the options describe."""
-    return Draft(
-        read_text(options["content"]),
-        group=options["group"],
-        thread=options["thread"],
-        supersedes=options["supersedes"] or None,
-        allow=tuple(options["allow"]),
-        **read_fields(options, FIELDS),
-    )
 
 
 def _outcome_lines(stored: StoreResult) -> list[str]:

@@ -49,13 +49,8 @@ def count_rows(counted: Stats) -> list[list[str]]:
         "scopes": _list_counts(counted.by_scope),
         "pinned": str(counted.pinned),
         "waiting": f"{format_count(counted.waiting, 'decision')} in the Review",
-        "open links": ", ".join(
-            [
-                f"{counted.disputed} disputed",
-                format_count(counted.conflicts, "conflict"),
-                format_count(counted.duplicates, "possible duplicate"),
-            ]
-        ),
+        "open links": f"{counted.disputed} disputed, {format_count(counted.conflicts, 'conflict')}, "
+        f"{format_count(counted.duplicates, 'possible duplicate')}",
         "relations": str(counted.relations),
         "pieces": f"{counted.pieces}, {counted.pieces_owed} without vectors yet",
         "recalls": f"{counted.recalls_7_days} in 7 days",
@@ -78,5 +73,4 @@ def _room_text(use: dict[str, float]) -> str:
 
 
 def _list_counts(counts: dict[str, int]) -> str:
-    """The counts on one line."""
     return ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -41,28 +41,29 @@ def _inspection_text(seen: Inspection) -> str:
     links = [[k.kind, k.status, f"{k.source.id} – {k.target.id}", k.reason] for k in seen.links]
     relations = [[_end_text(s.subject), s.relation.predicate, _end_text(s.object)] for s in seen.relations]
     history = [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]
-    tables = (
-        ("Versions", [_version_row(version) for version in seen.versions]),
-        ("Links", links), ("Relations", relations), ("History", history),
-    )  # fmt: skip
+    versions = [
+        [
+            str(v.version),
+            label_of(v) or v.state,
+            str(v.id),
+            f"true {true_span(v)}; known {known_span(v)}",
+            v.content,
+        ]
+        for v in seen.versions
+    ]
+    tables = {"Versions": versions, "Links": links, "Relations": relations, "History": history}
     width = terminal_columns()
     lines = [
         line for part in seen.memory.content.splitlines() for line in wrap_text(part, width=width) or [""]
     ]
     lines += ["", table_text(_fact_rows(seen))]
-    for title, rows in tables:
+    for title, rows in tables.items():
         lines += [f"\n{title}", table_text(rows)] if rows else []
     if (why := seen.why) is not None:
         numbers = [[name, f"{value:g}"] for name, value in why.numbers.items()]
         lines.append(f"\nAsked “{printable(why.query)}”: {printable(why.reason)}.")
         lines += [table_text(numbers)] if numbers else []
     return "\n".join(lines)
-
-
-def _version_row(version: Memory) -> list[str]:
-    """A row of the table of versions."""
-    spans = f"true {true_span(version)}; known {known_span(version)}"
-    return [str(version.version), label_of(version) or version.state, str(version.id), spans, version.content]
 
 
 def _end_text(memory: Memory) -> str:
@@ -92,8 +93,7 @@ def _fact_rows(seen: Inspection) -> list[list[str]]:
         "true from": f"{memory.valid_from:%Y-%m-%d %H:%M} UTC" if memory.valid_from else "",
         "true until": f"{memory.valid_to:%Y-%m-%d %H:%M} UTC" if memory.valid_to else "",
         "recalled": f"{memory.access_count} times",
-        "pieces": f"{seen.pieces}"
-        + (f", {seen.pieces_owed} without vectors yet" if seen.pieces_owed else ""),
+        "pieces": f"{seen.pieces}{f', {seen.pieces_owed} without vectors yet' if seen.pieces_owed else ''}",
     }
     return [[name, value] for name, value in facts.items() if value]
 
@@ -119,14 +119,8 @@ def recalls(options: dict[str, Any]) -> CommandAnswer:
     if options["id"]:
         [found] = with_hits(actor, [find_recall(actor, options["id"])])
         return CommandAnswer(LoggedRecallOut.json(found), "\n".join(_recall_lines(found, with_results=True)))
-    page = list_recalls(
-        actor,
-        question=options["question"],
-        group=options["group"],
-        since=options["since"],
-        cursor=options["cursor"],
-        limit=options["limit"],
-    )
+    wanted = {name: options[name] for name in ("question", "group", "since", "cursor", "limit")}
+    page = list_recalls(actor, **wanted)
     rows = with_hits(actor, page.rows)
     lines = [line for recall in rows for line in _recall_lines(recall)] or ["No recalls."]
     more = f"More: --cursor {page.next}" if page.next else ""
@@ -154,14 +148,9 @@ def _facts_of(recall: LoggedRecall) -> list[str]:
     row = recall.row
     ids = ", ".join(short_id(memory.id) for memory, _ in recall.hits[:5])
     came = "nothing relevant" if row.abstained else format_count(len(recall.hits) + recall.unseen, "result")
-    return [
-        f"{row.at:%Y-%m-%d %H:%M}",
-        row.actor,
-        row.via,
-        *([row.group.slug] if row.group else []),
-        f"{came}: {ids}" if ids else came,
-        f"id {recall.id}",
-    ]
+    group = [row.group.slug] if row.group else []
+    found = f"{came}: {ids}" if ids else came
+    return [f"{row.at:%Y-%m-%d %H:%M}", row.actor, row.via, *group, found, f"id {recall.id}"]
 
 
 RECALLS: Final = CommandVerb(
@@ -202,18 +191,11 @@ def lift(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:
-    """A tombstone's line in the table of `list`."""
+    """A tombstone's line in the table, below HEADER."""
     return [
-        str(mark.id),
-        mark.group.slug,
-        VERB_OF[mark.kind],
-        mark.scope,
-        f"{mark.created_at:%Y-%m-%d %H:%M}",
-        mark.author_name or "-",
-        recognition(mark),
-        texts.get(mark.memory_id, "-"),
-        mark.reason or "-",
-    ]
+        str(mark.id), mark.group.slug, VERB_OF[mark.kind], mark.scope, f"{mark.created_at:%Y-%m-%d %H:%M}",
+        mark.author_name or "-", recognition(mark), texts.get(mark.memory_id, "-"), mark.reason or "-",
+    ]  # fmt: skip
 
 
 TOMBSTONES: Final = CommandVerb(
