@@ -97,6 +97,16 @@ class Actor:
         role = self.roles.get(group_key)
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
+    def keys_where(self, right: str) -> list[int] | None:
+        """The keys of the groups where the actor has the right; None for all."""
+        if self.all_groups and self.may(right):
+            return None
+        return [key for key in self.roles if self.may(right, key)]
+
+    def may_somewhere(self, right: str) -> bool:
+        """Whether the actor has the right in some group, or as a superuser may have it in one that comes."""
+        return self.all_groups or any(self.may(right, key) for key in self.roles)
+
     def decides(self, group_key: int) -> bool:
         """Whether the actor is a person who may curate the group: what it writes there waits for no one else."""
         return self.is_person and self.may(CURATE, group_key)

@@ -195,9 +195,20 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """A list under a heading of its own."""
+    """A list under a heading, and further pages: by the name of the URL, the address and the view."""
 
     list_name: ClassVar[Label] = ""
+    own_pages: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def get_urls(self) -> list[URLPattern]:
+        """Django's pages, such as …/change/, then `own_pages`, then Django's catch-all."""
+        *urls, last = super().get_urls()
+        prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        own = [
+            path(address, wrap(getattr(self, view)), name=f"{prefix}_{name}")
+            for name, (address, view) in self.own_pages.items()
+        ]
+        return [*urls, *own, last]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -210,15 +221,13 @@ class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 class LociAdmin(NamedList):
     """A read-only list and page of the rows that the caller may see.
 
-    `named_by` is the column used in URLs, `own_pages` are further ones: the name of the URL, its address and its view.
-    `list_name` the list's heading, `list_hint` a sentence above its rows, `add_label`
-    the button of an empty list if it is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
+    `named_by` is the column used in URLs, `list_hint` a sentence above the list's rows, `add_label` the button of an empty
+    list if it is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
     saves or deletes anything.
     """
 
     named_by: ClassVar[str] = "id"
     list_class: ClassVar[type[LociChangeList]] = LociChangeList
-    own_pages: ClassVar[Mapping[str, tuple[str, str]]] = {}
     list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
     empty_hint: ClassVar[Label] = ""
@@ -247,16 +256,6 @@ class LociAdmin(NamedList):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows of the list and of every page."""
         return self.visible(super().get_queryset(request), actor_of(request))
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's pages, such as …/change/, then `own_pages`, then Django's catch-all."""
-        *urls, last = super().get_urls()
-        prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
-        own = [
-            path(address, wrap(getattr(self, view)), name=f"{prefix}_{name}")
-            for name, (address, view) in self.own_pages.items()
-        ]
-        return [*urls, *own, last]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         return self.list_class

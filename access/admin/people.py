@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
@@ -149,14 +149,11 @@ class _LeaveForm(forms.Form):
 class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """The pages of PersonAdmin that are not Django's."""
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("invite-many/", view(self.invite_many_view), name="auth_user_invite_many"),
-            path("<int:id>/link/", view(self.link_view), name="auth_user_link"),
-            path("<int:id>/leave/", view(self.leave_view), name="auth_user_leave"),
-        ]
-        return own + list(super().get_urls())
+    own_pages: ClassVar[Any] = {
+        "invite_many": ("invite-many/", "invite_many_view"),
+        "link": ("<int:id>/link/", "link_view"),
+        "leave": ("<int:id>/leave/", "leave_view"),
+    }
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """The form for one person; then the link or the password, shown once."""

@@ -263,12 +263,7 @@ def grantable_scopes(actor: Actor) -> list[str]:
     return [
         scope
         for scope in SCOPES
-        if scope in actor.scopes
-        and (
-            scope in (READ, CREATE_GROUP, CAPTURE)
-            or actor.all_groups
-            or any(actor.may(scope, key) for key in actor.roles)
-        )
+        if scope in actor.scopes and (scope in (READ, CREATE_GROUP, CAPTURE) or actor.may_somewhere(scope))
     ]
 
 

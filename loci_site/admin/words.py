@@ -1,7 +1,5 @@
 """Filters for texts in the reader's language: stored words, such as a state, and the start of a long text."""
 
-from collections.abc import Iterable
-
 from django import template
 from django.utils.translation import gettext
 
@@ -10,17 +8,10 @@ from loci_site.admin.phrases import in_sentence
 
 register = template.Library()
 register.filter(in_brackets)
-
-
-@register.filter
-def word(value: object) -> str:
-    return in_words(value)
-
-
-@register.filter
-def phrase(text: object) -> str:
-    """A sentence of a service as the reader says it."""
-    return in_sentence(text)
+register.filter("interface", interface_name)
+register.filter("listed", join_list)
+register.filter("phrase", in_sentence)
+register.filter("word", in_words)
 
 
 @register.filter
@@ -28,17 +19,6 @@ def browser_name(text: str) -> str:
     """A browser and its system, such as "Firefox on Linux"."""
     browser, _, system = text.partition(" on ")
     return gettext("{browser} on {system}").format(browser=browser, system=system) if system else text
-
-
-@register.filter
-def interface(via: object) -> str:
-    return interface_name(via)
-
-
-@register.filter
-def listed(parts: Iterable[object]) -> str:
-    """Words in one line."""
-    return join_list(parts)
 
 
 @register.filter

@@ -140,7 +140,6 @@ class BulkActionsMixin(LociAdmin):
     def ask(
         self, request: HttpRequest, chosen: Sequence[Memory], action: _BulkAction, form: _BulkForm
     ) -> HttpResponse:
-        """The page with what the action would do."""
         given, actor = form.given(), actor_of(request)
         would: _BulkResult | None = None
         notes: tuple[str, ...] = ()

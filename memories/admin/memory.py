@@ -92,8 +92,7 @@ class MemoryAdmin(BulkActionsMixin):
         return find_by_words(actor_of(request), queryset, search_term, best_first=not is_sorted), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        actor = actor_of(request)
-        return actor.all_groups or any(actor.may(WRITE, key) for key in actor.roles)
+        return actor_of(request).may_somewhere(WRITE)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -61,12 +61,12 @@ def visible_recalls(actor: Actor) -> Q:
     """Condition: a recall of the actor's own, or of a group that it may curate."""
     if not actor.may(READ):
         raise NotPermitted("You may not read recalls.", hint="Use a token with the scope 'read'.")
-    if actor.all_groups and actor.may(CURATE):
+    if (curated := actor.keys_where(CURATE)) is None:
         return Q()
     own = Q(actor=actor.name)
     if actor.is_person:
         own |= Q(actor__startswith=f"{actor.name}/")  # asked by the person's tokens
-    return own | Q(group__in=[key for key in actor.roles if actor.may(CURATE, key)])
+    return own | Q(group__in=curated)
 
 
 def list_recalls(

@@ -262,7 +262,6 @@ def _put_in_place(
 
 
 def _store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> _Replacement:
-    """Store the successor of a memory that was no longer live."""
     stored = store_prepared(actor, prepared)
     new = stored.memory
     if new is None or stored.outcome == Outcome.REFUSED:
@@ -281,7 +280,6 @@ def _waiting_successor(successor: Memory, why: str) -> _Replacement:
 
 
 def _same_text_error() -> InvalidInput:
-    """The error of a successor that repeats the retracted text."""
     return InvalidInput(
         "The successor has the same text as the retracted memory.",
         hint="Give the right text.",

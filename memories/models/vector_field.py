@@ -12,15 +12,12 @@ class VectorField(BinaryField):  # type: ignore[type-arg]  # the class takes non
     """A vector as bytes (float32, little-endian), whatever the database stores."""
 
     def get_internal_type(self) -> str:
-        """The type that Django knows."""
         return "BinaryField"
 
     def db_type(self, connection: Any) -> str | None:
-        """The column's type."""
         return "vector" if connection.vendor == _POSTGRESQL else super().db_type(connection)
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """The parameter's place."""
         return "%s::vector" if connection.vendor == _POSTGRESQL else "%s"
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
@@ -30,7 +27,6 @@ class VectorField(BinaryField):  # type: ignore[type-arg]  # the class takes non
         return str(np.frombuffer(value, dtype="<f4").tolist())
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        """The bytes."""
         if not isinstance(value, str):
             return value
         return np.fromstring(value[1:-1], dtype="<f4", sep=",").tobytes()

@@ -301,7 +301,6 @@ def _compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list
 
 
 def _compare_by_link(memory: Memory, link: Link, other: Memory) -> _ComparedMemory:
-    """The other memory with its link and the differences of the two texts."""
     spans = {name: str(value) for name, value in link.evidence.items() if name != ON_APPROVAL}
     return _ComparedMemory(
         other, diff_words(other.content, memory.content), link.kind, link.score, link.reason, link.id, spans,

@@ -230,7 +230,6 @@ def _replace_other(actor: Actor, decision: ReviewDecision) -> list[_DecisionResu
 
 
 def _dismiss_link(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
-    """Close the link without changing either memory."""
     if not decision.link:
         raise InvalidInput(
             "Only a possible duplicate or a conflict can be dismissed.",

@@ -133,7 +133,7 @@ def review_deck(
     Raises:
         GroupNotFound, NotPermitted: the actor may not enter, or may not curate, the group.
     """
-    groups = [find_group(actor, group, right=CURATE).key] if group else curated_keys(actor)
+    groups = [find_group(actor, group, right=CURATE).key] if group else actor.keys_where(CURATE)
     wanted = frozenset(kinds) or frozenset(CardKind)
     cards = _find_cards(actor, groups)
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in cards.keys[kind][:CAP]][:limit]
@@ -155,7 +155,6 @@ class _FoundCards:
 
     @property
     def counts(self) -> dict[CardKind, CardCount]:
-        """The number of cards of each kind."""
         return {
             kind: CardCount(min(len(self.keys[kind]), CAP), len(self.keys[kind]) > CAP) for kind in CardKind
         }
@@ -181,14 +180,7 @@ def _find_cards(actor: Actor, groups: list[int] | None) -> _FoundCards:
 
 def may_review(actor: Actor) -> bool:
     """True if the actor can have a deck: a person who curates some group."""
-    return actor.is_person and (actor.all_groups or any(actor.may(CURATE, key) for key in actor.roles))
-
-
-def curated_keys(actor: Actor) -> list[int] | None:
-    """The keys of the groups that the actor may curate; None for all."""
-    if actor.all_groups and actor.may(CURATE):
-        return None
-    return [key for key in actor.roles if actor.may(CURATE, key)]
+    return actor.is_person and actor.may_somewhere(CURATE)
 
 
 def _find_waiting(trust: str, groups: list[int] | None) -> list[int]:
@@ -223,7 +215,7 @@ def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
 
 def find_stale_proposals(actor: Actor) -> list[UUID]:
     """The ids of proposals that wait in the actor's deck no longer, since their target has changed."""
-    return [row.id for row in find_waiting_proposals(curated_keys(actor)) if is_stale(row)]
+    return [row.id for row in find_waiting_proposals(actor.keys_where(CURATE)) if is_stale(row)]
 
 
 def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:

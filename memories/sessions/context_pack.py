@@ -126,7 +126,6 @@ class _Gathering:
         return self.part(kind, title, items)
 
     def show(self, memory: Memory, text: str) -> str:
-        """A memory between its marks."""
         notes = Notes(self.group, self.coming, self.conflicts)
         return notes.show(memory, text, self.labels.get(memory.key, ""))
 

@@ -149,7 +149,6 @@ def _growth_chart(seen: VisibleCensus, group: str) -> Chart:
 
 
 def _recall_chart(seen: VisibleCensus, group: str) -> Chart:
-    """Recalls per day, by whether they found something relevant."""
     days = last_days(timezone.now().date(), RECALL_DAYS)
     answered, empty = seen.recalls(abstained=False), seen.recalls(abstained=True)
     series = [

@@ -96,7 +96,6 @@ class VisibleCensus:
 
     @cached_property
     def cells(self) -> list[_MemoryCount]:
-        """The memory counts that are visible."""
         return [cell for cell in self.census.cells if self.has(cell.group, cell.scope)]
 
     def sum(self, **wanted: str | bool) -> int:
@@ -114,7 +113,6 @@ class VisibleCensus:
         return counts
 
     def stored(self) -> dict[date, int]:
-        """The number of memories stored, by day."""
         return _sum_by_day(
             (row.day, row.amount) for row in self.census.days if self.has(row.group, row.scope)
         )

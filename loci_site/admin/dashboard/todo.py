@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import Actor
+from access.actor import CURATE, Actor
 from access.models import ApiToken, Group
 from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
@@ -20,7 +20,6 @@ from maintenance.schedule import job_statuses
 from memories.review.queue import (
     CAP,
     CardKind,
-    curated_keys,
     find_disputed,
     find_open_links,
     find_open_proposals,
@@ -129,7 +128,7 @@ def _memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
 
 def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
     """Proposals and links as the Review counts them: for a curator of the groups that they curate, else of those they enter."""
-    curated = curated_keys(actor) if may_review(actor) else []
+    curated = actor.keys_where(CURATE) if may_review(actor) else []
     if group is not None:
         groups: list[int] | None = [group.key]
         is_curator = curated is None or group.key in curated

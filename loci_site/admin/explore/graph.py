@@ -64,7 +64,7 @@ def show_graph(request: HttpRequest) -> HttpResponse:
         "around": shown_text(start) if start is not None else "",
         "data": graph_json(statements, start),
         "predicates": sorted({each.relation.predicate for each in statements})[:_MAX_PREDICATES],
-        "may_merge": actor.all_groups or any(actor.may(CURATE, key) for key in actor.roles),
+        "may_merge": actor.may_somewhere(CURATE),
     }
     return render_page(request, "graph.html", context)
 
@@ -186,7 +186,6 @@ def _find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None
 def _newest_statements(
     actor: Actor, group: int | None, predicate: str, limit: int
 ) -> list[RelationStatement]:
-    """The newest visible relations of one group or of all the actor may enter."""
     rows = Relation.objects.filter(retired_at=None).select_related("group", "subject", "object")
     groups = listed_by(actor, None).groups
     if group is not None:

@@ -32,9 +32,8 @@ VERB_OF: Final[dict[str, str]] = {
 
 def in_curated_groups(actor: Actor) -> Q:
     """A filter for the rows of groups that the actor may curate."""
-    if not actor.may(CURATE):
-        return Q(pk__in=[])
-    return Q() if actor.all_groups else Q(group__in=[key for key in actor.roles if actor.may(CURATE, key)])
+    keys = actor.keys_where(CURATE)
+    return Q() if keys is None else Q(group__in=keys)
 
 
 def list_tombstones(

@@ -208,7 +208,6 @@ class _Reversal:
     # --- rows that refer to memories
 
     def _close(self, row: FormerRow) -> None:
-        """Delete or close a row that the change made."""
         found = row.table.model._base_manager.filter(pk=row.row).first()
         made = row.table.made
         if found is None or made == STAYS:
@@ -385,7 +384,6 @@ class _Reversal:
         return [head] if carries and head.root_key == memory.root_key else []
 
     def _write(self, memory: Memory, new: dict[str, Any], operation: Operation) -> None:
-        """Write a memory's columns and log the difference."""
         before = snapshot(memory)
         if "thread_id" in new and memory.thread_id is not None:
             self._left_threads.add(memory.thread_id)

@@ -56,7 +56,6 @@ class _ReversibleTable:
 
     @property
     def name(self) -> str:
-        """The database's name of the table."""
         return self.model._meta.db_table
 
     @property
@@ -159,7 +158,6 @@ class _KeptRows:
     table: Final = MEMORY.name
 
     def statements(self, vendor: str) -> tuple[SqlStatement, ...]:
-        """The statements that make the triggers."""
         made = (statement for table in TABLES for statement in table.kept.statements(vendor))
         return tuple(SqlStatement(name, sql) for name, sql in made)
 
@@ -225,7 +223,6 @@ def rows_of(changes: Collection[int]) -> list[FormerRow]:
 
 
 def _add_change(found: dict[tuple[str, int], FormerRow], entry: RowChange) -> None:
-    """Add one kept change of a row to those before it."""
     table = table_named(entry.kept)
     row = found.setdefault((entry.kept, entry.row), FormerRow(table, entry.row, first=entry.key))
     row.last, row.change = entry.key, entry.change

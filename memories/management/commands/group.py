@@ -74,7 +74,6 @@ def _move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _move_lines(done: PartMove) -> list[str]:
-    """The result in words."""
     count = f"{done.moved:,} {'memory' if done.moved == 1 else 'memories'}"
     again = " again" if done.is_undo else ""
     if not done.moved:
@@ -103,7 +102,6 @@ def _purge_moved(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _purge_text(done: LeftBehind) -> str:
-    """The result in words."""
     others = f"{done.elsewhere:,} more moved where you may not curate." if done.elsewhere else ""
     if not done.memories:
         none = f"No memory moved away from '{done.group}'."
@@ -239,7 +237,6 @@ def _dry_run_text(changed: dict[str, list[Any]]) -> str:
 
 
 def _narrowed_line(done: ScopeChange) -> str:
-    """How many memories changed their scope, or would."""
     count = f"{done.changed:,} {'memory' if done.changed == 1 else 'memories'}"
     result = "global again" if done.is_undo else f"seen in '{done.group}' alone"
     if not done.changed:
@@ -257,7 +254,6 @@ def _member_lines(group: Group) -> list[str]:
 
 
 def _group_row(group: Group) -> dict[str, Any]:
-    """The group as a dict for JSON."""
     prefetch_related_objects([group], "memberships__user")
     members = [{"user": each.user.get_username(), "role": each.role} for each in group.memberships.all()]
     return {"slug": group.slug, **{name: getattr(group, name) for name in _CHANGEABLE}, "members": members}

@@ -121,7 +121,6 @@ def shown_text(id_: str) -> str:
 
 
 def _result_lines(done: ChangeResult) -> list[str]:
-    """The result of a verb and its consequences, in words."""
     after = f"{done.id} {done.state}, {done.trust}"
     if done.queued:
         would = "would wait" if done.dry_run else "waits"

@@ -78,7 +78,6 @@ class Command(FaceCommand):
 
 
 def _outcome_lines(stored: StoreResult) -> list[str]:
-    """The outcome of a store, in words."""
     id_ = f" {stored.memory.id}" if stored.memory else ""
     new = " (a new group)" if stored.group_created else ""
     lines = [

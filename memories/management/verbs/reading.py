@@ -37,7 +37,6 @@ def inspect(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _inspection_text(seen: Inspection) -> str:
-    """What is known about a memory, as text and tables."""
     links = [[k.kind, k.status, f"{k.source.id} – {k.target.id}", k.reason] for k in seen.links]
     relations = [[_end_text(s.subject), s.relation.predicate, _end_text(s.object)] for s in seen.relations]
     history = [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]

@@ -60,7 +60,6 @@ def checkpoint(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _last_checkpoint(options: dict[str, Any]) -> CommandAnswer:
-    """The newest checkpoint of a group or thread."""
     group = find_group(operator(), options["group"])
     last = latest_checkpoint(group, options["thread"])
     if last is None:

@@ -150,9 +150,8 @@ def readable(actor: Actor, group: str | None = None) -> QuerySet[Thread]:
     if group:
         return rows.filter(group=find_group(actor, group))
     check_may_read(actor)
-    if actor.all_groups:
-        return rows
-    return rows.filter(group__in=[key for key in actor.roles if actor.may(READ, key)])
+    keys = actor.keys_where(READ)
+    return rows if keys is None else rows.filter(group__in=keys)
 
 
 def find_conversation(

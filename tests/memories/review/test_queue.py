@@ -15,7 +15,7 @@ from access.tokens import operator
 from memories.lifecycle.verbs import dispute, forget, reject, verify
 from memories.models import Link, Memory, MemoryFinding
 from memories.review.card import link_card, memory_card
-from memories.review.queue import CAP, CardCount, CardKind, curated_keys, may_review, review_deck
+from memories.review.queue import CAP, CardCount, CardKind, may_review, review_deck
 from tests.memories.builders import add_piece, doubt, keep, kept, row, unit_vector
 from tests.people import agent, person
 
@@ -165,7 +165,7 @@ def test_only_a_person_who_curates_may_review(alice: User, curator: User, charli
     assert may_review(person(curator))
     assert not may_review(person(charlie))
     assert not may_review(agent(alice, scopes=("read", "write", "curate")))
-    assert curated_keys(person(alice)) is None
+    assert person(alice).keys_where("curate") is None
 
 
 def test_counting_ends_at_the_cap(alice: User, ledger: Group) -> None:
