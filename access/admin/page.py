@@ -129,6 +129,7 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         super().get_results(request)
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
+        self.model_admin.prepare_rows(request, self.result_list)  # read once: the page shows the same objects
         # Rows without the filters are not counted, and the page must not offer to show them.
         self.full_result_count = self.result_count
 
@@ -256,6 +257,9 @@ class LociAdmin(NamedList):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows of the list and of every page."""
         return self.visible(super().get_queryset(request), actor_of(request))
+
+    def prepare_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        """Attach to the rows of a list's page what their cells show, in few queries."""
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         return self.list_class

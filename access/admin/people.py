@@ -331,7 +331,7 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
         """Django's view; a new password is logged."""
         with transaction.atomic():
-            known = User.objects.filter(pk=id if id.isdecimal() else None)
+            known = User.objects.filter(pk=id) if id.isdecimal() else User.objects.none()
             before = known.values_list("password", flat=True).first()
             answer: HttpResponse = super().user_change_password(request, id, form_url)
             user = known.first()

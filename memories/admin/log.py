@@ -1,7 +1,7 @@
 """The audit log in the admin: read-only, with filters and the state of the hash chain on top."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -17,7 +17,7 @@ from access.actor import Actor, Via
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, interface_name, shorten
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import LociAdmin, LociChangeList
+from access.admin.page import LociAdmin
 from access.audit.chains import OWN, chain_labels, find_row
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
@@ -54,25 +54,7 @@ class ViaFilter(ColumnFilter):
         return [(via.value, interface_name(via.value)) for via in Via]
 
 
-class _LogChangeList(LociChangeList):
-    """A page of the log with the memories that its rows are about, read in one query."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        """Attach to each row the text of its memory, if the caller may see it, or the name of its token."""
-        super().get_results(request)
-        entries: list[Any] = list(self.result_list)
-        ids = {entry.memory_id for entry in entries if entry.memory_id}
-        rows = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
-        texts = dict(rows.values_list("id", "content"))
-        names = _token_names(entries) if actor_of(request).all_groups else {}
-        labels = chain_labels()
-        for entry in entries:
-            entry.place = _row_place(entry, labels)
-            entry.text = texts.get(entry.memory_id, "") or names.get(entry.subject, "")
-        self.result_list = entries
-
-
-def _token_names(entries: list[Any]) -> dict[str, str]:
+def _token_names(entries: Iterable[Any]) -> dict[str, str]:
     """The names of the tokens that the rows are about, by the rows' subject."""
     subjects = {entry.subject for entry in entries if entry.subject.startswith(_SUBJECT_PREFIX)}
     tokens = ApiToken.objects.filter(id__in={each.removeprefix(_SUBJECT_PREFIX) for each in subjects})
@@ -90,7 +72,6 @@ class AuditEntryAdmin(LociAdmin):
     list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (_OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
-    list_class = _LogChangeList
     own_pages = {"verify": ("verify/", "verify_view")}
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
@@ -104,10 +85,21 @@ class AuditEntryAdmin(LociAdmin):
         rows: QuerySet[Any] = super().get_queryset(request)
         return without_links(rows, request.GET.get(_OperationFilter.parameter_name, ""))
 
+    def prepare_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        """Attach to each row the text of its memory, if the caller may see it, or the name of its token."""
+        ids = {entry.memory_id for entry in rows if entry.memory_id}
+        seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
+        texts = dict(seen.values_list("id", "content"))
+        names = _token_names(rows) if actor_of(request).all_groups else {}
+        labels = chain_labels()
+        for entry in rows:
+            entry.place = _row_place(entry, labels)
+            entry.text = texts.get(entry.memory_id, "") or names.get(entry.subject, "")
+
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
         """The row with this name; None if the caller may not see it or it does not exist."""
         entry = find_row(object_id)
-        own = AuditEntry.objects.filter(pk=entry.pk if entry is not None else None)
+        own = AuditEntry.objects.filter(pk=entry.pk) if entry is not None else AuditEntry.objects.none()
         return entry if self.visible(own, actor_of(request)).exists() else None
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:

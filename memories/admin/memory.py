@@ -153,7 +153,7 @@ class MemoryAdmin(BulkActionsMixin):
         """The neighbourhood of a memory as JSON, for the graph on its page."""
         actor = actor_of(request)
         found = find_neighbourhood(actor, find_memory(actor, _parse_object_id(object_id)))
-        return JsonResponse(graph_json(found, lambda memory: self.url("change", memory.id)))
+        return JsonResponse(graph_json(found))
 
     def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """Show the consequences of a verb, ask for the reason, then carry it out."""

@@ -1,7 +1,7 @@
 """The data of one memory's page, and what recall does with the memory now."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,11 +10,10 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from access.actor import WRITE, Actor
-from access.admin.columns import in_words, join_list
+from access.admin.columns import in_words, join_list, shorten
 from access.admin.page import LociAdmin
 from memories.browse.history import further_facts, history_of
 from memories.browse.inspection import Inspection, inspect_memory, treatment_now
@@ -104,7 +103,7 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
     may_ask = actor.may_enter(memory.group_id)
     found = inspect_memory(actor, memory.id, query=query if may_ask else "")
     # The beginning of the text tells browser tabs apart.
-    title = Truncator(" ".join(memory.content.split())).chars(TITLE_CHARS)
+    title = shorten(" ".join(memory.content.split()), TITLE_CHARS)
     verdict = recall_verdict(actor, memory)
     is_editable = actor.may(WRITE, memory.group_id) and memory.state == State.LIVE
     return {
@@ -166,17 +165,18 @@ def number_words(numbers: Mapping[str, float]) -> list[tuple[str, str]]:
     ]
 
 
-def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[str, Any]:
+def node_json(memory: Memory, label: str, *, is_main: bool) -> dict[str, Any]:
+    """A memory as a node of graph.js; `faded` if it is not live."""
+    url = reverse("admin:memories_memory_change", args=[memory.id])
+    is_faded = memory.state != State.LIVE
+    shown = {"label": label, "kind": memory.type, "url": url, "faded": is_faded, "main": is_main}
+    return {"id": str(memory.id), **shown}
+
+
+def graph_json(found: Neighbourhood) -> dict[str, Any]:
     """A neighbourhood in the format of graph.js."""
     nodes = [
-        {
-            "id": str(node.memory.id),
-            "label": Truncator(" ".join(node.memory.content.split())).chars(120),
-            "kind": node.memory.type,
-            "url": address(node.memory),
-            "faded": node.memory.state != State.LIVE,
-            "main": node.main,
-        }
+        node_json(node.memory, shorten(" ".join(node.memory.content.split()), 120), is_main=node.main)
         for node in found.nodes
     ]
     edges = [

@@ -1,6 +1,6 @@
 """Relations in the admin. They are here, not in `relations`, because visibility of memories decides who sees them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -11,22 +11,13 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import Label, column, field_column, shorten
-from access.admin.page import LociAdmin, LociChangeList
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State
 from relations.models import Relation
-
-
-class _RelationList(LociChangeList):
-    """A page of relations between the current versions of their ends."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows: Sequence[Relation] = self.result_list  # evaluated once; the page shows these objects
-        show_heads(rows)
 
 
 def _end_column(heading: Label, name: str) -> Callable[[Any, Any], str]:
@@ -49,7 +40,6 @@ class RelationAdmin(LociAdmin):
         "subject_text", "predicate", "object_text", "group", "confidence_label", "state", "created_at",
     )  # fmt: skip
     list_display_links = ("subject_text",)
-    list_class = _RelationList
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
     search_help_text = gettext_lazy("Predicate")
@@ -74,6 +64,10 @@ class RelationAdmin(LociAdmin):
         shown = replaced - hidden_ends(actor, replaced)
         is_subject_seen = Q(subject__in=seen) | Q(subject__in=shown)
         return rows.filter(is_subject_seen, Q(object__in=seen) | Q(object__in=shown))
+
+    def prepare_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        """Show the current versions of their ends."""
+        show_heads(list(rows))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -11,7 +11,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
-from access.admin.page import LociAdmin, LociChangeList
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.lifecycle.purge.lift_tombstone import (
     in_curated_groups,
@@ -20,19 +20,6 @@ from memories.lifecycle.purge.lift_tombstone import (
     recognition,
 )
 from memories.models import Tombstone
-
-
-class _TombstoneChangeList(LociChangeList):
-    """A page of tombstones with the texts that still exist, read in one query."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        """Attach to each row the first words of its text, if the caller may see it."""
-        super().get_results(request)
-        marks: list[Any] = list(self.result_list)
-        texts = known_texts(actor_of(request), marks)
-        for mark in marks:
-            mark.text = texts.get(mark.memory_id, "")
-        self.result_list = marks
 
 
 @admin.register(Tombstone)
@@ -45,7 +32,6 @@ class TombstoneAdmin(LociAdmin):
     )  # fmt: skip
     list_display_links = ("kind_label", "reason")
     list_select_related = ("group",)
-    list_class = _TombstoneChangeList
     list_filter = (GroupFilter, "kind")
     ordering = ("-key",)
     empty_hint = gettext_lazy(
@@ -54,6 +40,12 @@ class TombstoneAdmin(LociAdmin):
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         return rows.filter(in_curated_groups(actor), lifted_at=None)
+
+    def prepare_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        """Attach to each row the first words of its text, if it still exists and the caller may see it."""
+        texts = known_texts(actor_of(request), rows)
+        for mark in rows:
+            mark.text = texts.get(mark.memory_id, "")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -92,7 +84,6 @@ class TombstoneAdmin(LociAdmin):
 
     @column(gettext_lazy("text"))
     def text(self, mark: Tombstone) -> str:
-        """The first words of the text, if it still exists and the caller may see it."""
         return getattr(mark, "text", "") or "—"
 
     kind_label = field_column(

@@ -100,11 +100,9 @@ class VisibleCensus:
 
     def sum(self, **wanted: str | bool) -> int:
         """Count memories with these values: `sum(state="live", type="semantic")`."""
-        return sum(
-            c.amount for c in self.cells if all(getattr(c, name) == value for name, value in wanted.items())
-        )
+        return sum(self.by("state", **wanted).values())
 
-    def by(self, column: str, **wanted: str) -> dict[Any, int]:
+    def by(self, column: str, **wanted: str | bool) -> dict[Any, int]:
         """Count memories with these values, by a column."""
         counts: dict[Any, int] = {}
         for cell in self.cells:

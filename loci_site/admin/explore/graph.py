@@ -6,12 +6,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.urls import reverse
-from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import in_words
+from access.admin.columns import in_words, shorten
 from access.errors import InvalidInput, LociError
 from access.groups import find_group
 from loci_site.admin.explore.page import (
@@ -23,6 +22,7 @@ from loci_site.admin.explore.page import (
     render_page,
     url_with_query,
 )
+from memories.admin.memory_page import node_json
 from memories.browse.suggest import Behind, memories_behind
 from memories.draft import check_range
 from memories.entities.statements import RelationStatement, statements_around, visible_statements
@@ -31,7 +31,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import listed_by
-from memories.types import State, Trust, Type
+from memories.types import Trust, Type
 from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
@@ -148,15 +148,7 @@ def shown_text(memory: Memory) -> str:
 
 
 def _node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
-    """A memory as a node of the graph; `faded` if it is not live."""
-    return {
-        "id": str(memory.id),
-        "label": Truncator(" ".join(shown_text(memory).split())).chars(_NODE_CHARS),
-        "kind": memory.type,
-        "url": reverse("admin:memories_memory_change", args=[memory.id]),
-        "faded": memory.state != State.LIVE,
-        "main": is_main,
-    }
+    return node_json(memory, shorten(" ".join(shown_text(memory).split()), _NODE_CHARS), is_main=is_main)
 
 
 def _find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:

@@ -7,12 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.text import Truncator
 from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import in_words
+from access.admin.columns import in_words, shorten
 from access.admin.day_range import local_moment
 from access.errors import LociError
 from access.groups import find_group
@@ -173,9 +172,9 @@ def _draw_row(
     text = " ".join(memory.content.split())
     return _TimelineRow(
         memory=memory,
-        label=Truncator(text).chars(_LABEL_CHARS),
+        label=shorten(text, _LABEL_CHARS),
         description=gettext("{text} – true {true}; known {known}; {state}").format(
-            text=Truncator(text).chars(120),
+            text=shorten(text, 120),
             true=span_text(true),
             known=span_text(known),
             state=in_words(memory.state),

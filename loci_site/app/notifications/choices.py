@@ -51,7 +51,7 @@ def choose_events(actor: Actor, user: User, events: Collection[str]) -> Subscrip
         stored, _ = Subscription.objects.update_or_create(
             user=user, defaults={"events": chosen, "seen": before.seen if Event.REVIEW in chosen else {}}
         )
-        payload = {"action": "choose", "events": chosen, "before": list(before.events)}
+        payload: dict[str, object] = {"action": "choose", "events": chosen, "before": list(before.events)}
         log_change(actor, f"user:{user}", payload)
     return stored
 

@@ -101,7 +101,7 @@ def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, .
     changed, staying = 0, _Staying()
     for row in rows.values():
         successor = row.superseded_by_id
-        newer = Memory.objects.filter(key=successor, scope=Scope.GROUP)
+        newer = Memory.objects.filter(key=successor or 0, scope=Scope.GROUP)
         if successor in staying or (successor is not None and successor not in rows and newer.exists()):
             staying[row.key] = StayingMemory(row.id, "a newer version of it is the group's own")
             continue

@@ -175,6 +175,6 @@ def _describe_purge(turns: int, saved: int) -> tuple[str, ...]:
 def blank(actor: Actor, thread: Thread) -> None:
     """Destroy the thread's checkpoints and its own words; it counts as deleted."""
     Checkpoint.objects.filter(thread=thread).delete()
-    empty = {"title": "", "url": "", "tags": [], "summary": None}
-    Thread.objects.filter(pk=thread.pk).update(**empty, deleted_at=timezone.now())
+    rows = Thread.objects.filter(pk=thread.pk)
+    rows.update(title="", url="", tags=[], summary=None, deleted_at=timezone.now())
     log_thread(actor, thread, thread.group, action="purge")
