@@ -37,12 +37,14 @@ def walk_relations(
     `may_see` takes a set of roots and returns the visible ones (None: all are visible). It filters before the limit
     applies, so a hidden end neither takes a place nor leads on. Cycles end a walk.
     """
-    true_at = _true_at_filter(at or timezone.now())
+    moment = at or timezone.now()
+    began = Q(valid_from=None) | Q(valid_from__lte=moment)
+    true_then = began & (Q(valid_to=None) | Q(valid_to__gt=moment)) & Q(retired_at=None)
     most = min(limit, MAX_RELATIONS)
     reached, frontier = set(roots), set(roots)
     edges: dict[int, Edge] = {}
     for step in range(1, min(depth, MAX_DEPTH) + 1):
-        rows = Relation.objects.filter(Q(subject__in=frontier) | Q(object__in=frontier), true_at)
+        rows = Relation.objects.filter(Q(subject__in=frontier) | Q(object__in=frontier), true_then)
         if groups is not None:
             rows = rows.filter(group__in=groups)
         for page in read_pages(rows.exclude(key__in=list(edges))):
@@ -56,13 +58,6 @@ def walk_relations(
         if not frontier:
             break
     return list(edges.values())
-
-
-def _true_at_filter(moment: datetime) -> Q:
-    """The condition that a relation was true at a moment and is not retired."""
-    began = Q(valid_from=None) | Q(valid_from__lte=moment)
-    lasts = Q(valid_to=None) | Q(valid_to__gt=moment)
-    return began & lasts & Q(retired_at=None)
 
 
 def read_pages(rows: QuerySet[Relation]) -> Iterator[list[Relation]]:

@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, field_column, in_words, join_clauses, shorten
+from access.admin.columns import column, field_column, in_words, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import offer_vouching, show_error
 from access.errors import LociError
@@ -21,10 +21,11 @@ from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter, find_by_words
 from memories.admin.forms import DraftForm, EditForm
 from memories.admin.memory_page import graph_json, page_context
-from memories.admin.pair_page import pair_view
+from memories.admin.pair_page import describe_change, pair_view
 from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.statements import find_neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
+from memories.lifecycle.purge import Certificate
 from memories.lifecycle.restore import RESTORABLE
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import VERBS, Verb
@@ -182,8 +183,11 @@ class MemoryAdmin(BulkActionsMixin):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        messages.success(request, _describe_change(chosen, done))
-        return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
+        if done.certificate is None:
+            messages.success(request, describe_change(chosen, done))
+            return HttpResponseRedirect(back)
+        messages.success(request, _describe_purge(done.certificate))
+        return HttpResponseRedirect(self.url("changelist"))
 
     @column(gettext_lazy("memory"))
     def text(self, memory: Memory) -> SafeString:
@@ -231,31 +235,19 @@ def _confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str)
     )
 
 
-def _describe_change(verb: Verb, done: ChangeResult) -> str:
-    """The result of a verb in one sentence; of a purge, its certificate."""
-    if (proof := done.certificate) is not None:
-        return (
-            ngettext(
-                "Purged: {memories} memory, {pieces} pieces, {links} links, {payloads} log payloads,"
-                " {recalls} logged recalls; {blanked} questions blanked.",
-                "Purged: {memories} memories, {pieces} pieces, {links} links, {payloads} log payloads,"
-                " {recalls} logged recalls; {blanked} questions blanked.",
-                proof.memories,
-            ).format(
-                memories=proof.memories,
-                pieces=proof.pieces,
-                links=proof.links,
-                payloads=proof.log_payloads,
-                recalls=proof.recall_logs,
-                blanked=proof.recalls_blanked,
-            )
-            + "".join(gettext(" Checked: {place}.").format(place=place) for place in proof.checked)
-            + "".join(gettext(" Still there: {place}.").format(place=place) for place in proof.remains)
-        )
-    if done.queued:
-        return gettext("{label}: proposed. {consequences}.").format(
-            label=gettext(verb.button.label), consequences=join_clauses(done.consequences)
-        )
-    return gettext("The memory is {past}: {consequences}.").format(
-        past=pgettext("word", verb.button.past), consequences=join_clauses(done.consequences)
+def _describe_purge(proof: Certificate) -> str:
+    """What a purge destroyed, and what it checked."""
+    line = ngettext(
+        "Purged: {memories} memory, {pieces} pieces, {links} links, {payloads} log payloads,"
+        " {recalls} logged recalls; {blanked} questions blanked.",
+        "Purged: {memories} memories, {pieces} pieces, {links} links, {payloads} log payloads,"
+        " {recalls} logged recalls; {blanked} questions blanked.",
+        proof.memories,
     )
+    line = line.format(
+        memories=proof.memories, pieces=proof.pieces, links=proof.links, payloads=proof.log_payloads,
+        recalls=proof.recall_logs, blanked=proof.recalls_blanked,
+    )  # fmt: skip
+    checked = (gettext(" Checked: {place}.").format(place=place) for place in proof.checked)
+    remains = (gettext(" Still there: {place}.").format(place=place) for place in proof.remains)
+    return "".join([line, *checked, *remains])

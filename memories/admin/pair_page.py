@@ -16,8 +16,18 @@ from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.forms import MemoryInput, group_choices
+from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import Verb
 from memories.models import Memory
+
+
+def describe_change(verb: Verb, done: ChangeResult) -> str:
+    """The result of a verb in one sentence."""
+    line = gettext("The memory is {past}: {consequences}.")
+    if done.queued:
+        line = gettext("{label}: proposed. {consequences}.")
+    past, label = pgettext("word", verb.button.past), gettext(verb.button.label)
+    return line.format(past=past, label=label, consequences=join_clauses(done.consequences))
 
 
 class _PairForm(ReasonForm):
@@ -84,11 +94,7 @@ def pair_view(
             if is_preview:
                 context |= {"would": done}
                 return admin.render(request, "admin/memories/memory/pair.html", context)
-            outcome = gettext("The memory is {past}").format(past=pgettext("word", verb.button.past))
-            if done.queued:
-                outcome = gettext("{label}: proposed").format(label=gettext(verb.button.label))
-            consequences = join_clauses(done.consequences)
-            messages.success(request, gettext("{label}: {text}.").format(label=outcome, text=consequences))
+            messages.success(request, describe_change(verb, done))
             return HttpResponseRedirect(admin.url("change", memory.id))
         except LociError as refusal:
             if refusal.field == verb.other:

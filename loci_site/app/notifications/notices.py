@@ -4,7 +4,7 @@ A mail is in the language of the person's account, in English without one; webho
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -38,9 +38,6 @@ class Notice:
     lines: tuple[str, ...]
     path: str
     memories: tuple[str, ...] = ()
-
-    def as_row(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def actor_of_receiver(receiver: Subscription | Webhook) -> Actor:

@@ -1,8 +1,10 @@
 """The outbox: messages that the worker sends, kept afterwards as the log of deliveries."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Final
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from loci_site.app.notifications.models import Delivery, DeliveryState, Subscription, Webhook
@@ -19,17 +21,18 @@ MAX_ERROR_CHARS: Final = 300
 def queue(notice: Notice, receiver: Subscription | Webhook) -> Delivery:
     """Put a message into the outbox. One statement."""
     to = {"webhook": receiver} if isinstance(receiver, Webhook) else {"user": receiver.user}
-    return Delivery.objects.create(event=notice.event, notice=notice.as_row(), **to)
+    return Delivery.objects.create(event=notice.event, notice=asdict(notice), **to)
 
 
-def is_sending_due() -> bool:
-    return Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now()).exists()
+def due_deliveries() -> QuerySet[Delivery]:
+    """The deliveries whose next attempt is due."""
+    return Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now())
 
 
 def send_due() -> tuple[int, int]:
     """Try all due messages. Returns how many were sent and how many failed."""
-    due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now())
-    tried = [attempt(each) for each in due.select_related("user", "webhook").order_by("next_at")[:AT_ONCE]]
+    due = due_deliveries().select_related("user", "webhook").order_by("next_at")
+    tried = [attempt(delivery) for delivery in due[:AT_ONCE]]
     return tried.count(True), tried.count(False)
 
 

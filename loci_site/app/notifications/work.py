@@ -15,7 +15,7 @@ from loci_site.app.notifications.notices import (
     review_notice,
     run_notice,
 )
-from loci_site.app.notifications.outbox import is_sending_due, queue, send_due
+from loci_site.app.notifications.outbox import due_deliveries, queue, send_due
 from loci_site.app.notifications.senders import is_mail_on
 from maintenance.models import JobLock, Run, RunStatus
 from memories.language.cleaning import format_count
@@ -26,7 +26,7 @@ Receiver = Subscription | Webhook
 
 
 def is_waiting() -> bool:
-    return is_sending_due() or _is_look_due()
+    return due_deliveries().exists() or _is_look_due()
 
 
 def _is_look_due() -> bool:

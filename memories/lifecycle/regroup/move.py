@@ -380,7 +380,10 @@ def _new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:
         return {}
     threads = find_or_create_threads({(target.key, thread.name): target for _, thread in placed})
     for thread in {thread.pk: thread for _, thread in placed}.values():
-        _copy_details(thread, threads[target.key, thread.name])
+        there = threads[target.key, thread.name]
+        details = {name: getattr(thread, name) for name in ("title", "url") if not getattr(there, name)}
+        if any(details.values()):
+            Thread.objects.filter(pk=there.pk).update(**details)
     keys = [thread.key for thread in threads.values()]
     stored = Memory.objects.filter(thread__in=keys, position__isnull=False)
     taken = set(stored.values_list("thread", "position"))
@@ -398,13 +401,6 @@ def _new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:
                 last[there.key] = max(last.get(there.key, place), place)
         places[row.pk] = (there, by_root[known])
     return places
-
-
-def _copy_details(thread: Thread, there: Thread) -> None:
-    """Copy a thread's title and address to the thread of the target that takes its turns, where that has none."""
-    named = {name: getattr(thread, name) for name in ("title", "url") if not getattr(there, name)}
-    if any(named.values()):
-        Thread.objects.filter(pk=there.pk).update(**named)
 
 
 def write_rows(

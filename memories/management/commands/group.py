@@ -27,6 +27,7 @@ from access.management.command import (
 from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
+from memories.language.cleaning import format_count
 from memories.lifecycle.regroup.left_behind import LeftBehind, purge_left_behind
 from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
 from memories.lifecycle.regroup.narrow import ScopeChange, narrow_group
@@ -48,6 +49,7 @@ examples:
   loci group update ledger --archived yes                  hidden and closed to new memories; nothing is deleted
 
 Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."""
+NOTHING: Final = "Nothing was changed, and nothing would change."
 INSTANCE = "instance"  # the word for no rule of the group's own
 _CHANGEABLE = (
     "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
@@ -74,15 +76,8 @@ def _move_part_of_group(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _move_lines(done: PartMove) -> list[str]:
-    count = f"{done.moved:,} {'memory' if done.moved == 1 else 'memories'}"
-    again = " again" if done.is_undo else ""
-    if not done.moved:
-        lines = ["Nothing was changed, and nothing would change." if done.dry_run else "Nothing was changed."]
-    elif done.dry_run:
-        lines = [f"Nothing was changed. {count} would be in '{done.target}'{again}."]
-    else:
-        lines = [f"{count} {'is' if done.moved == 1 else 'are'} in '{done.target}'{again}."]
-    lines += [f"  {note}" for note in done.notes]
+    where = f"in '{done.target}'{' again' if done.is_undo else ''}"
+    lines = [_became(done.moved, where, dry_run=done.dry_run), *(f"  {note}" for note in done.notes)]
     lines += [f"  {each.id} stays: {each.why}" for each in done.staying[:_MAX_STAYING_SHOWN]]
     if len(done.staying) > _MAX_STAYING_SHOWN:
         lines.append(f"  and {len(done.staying) - _MAX_STAYING_SHOWN:,} more stay: --json lists them")
@@ -138,8 +133,7 @@ def list_groups(options: dict[str, Any]) -> CommandAnswer:
     archived = 0 if options["archived"] else groups.filter(archived=True).count()
     lines = []
     for group in shown:
-        count = len(group.memberships.all())
-        members = f"{count} member{'' if count == 1 else 's'}"
+        members = format_count(len(group.memberships.all()), "member")
         lines.append(f"{group.slug:<24} {members}{_marks(group)}  {group.title}".rstrip())
     if archived:
         lines.append(f"{archived} archived: --archived lists {'it' if archived == 1 else 'them'}")
@@ -191,8 +185,12 @@ def update(options: dict[str, Any]) -> CommandAnswer:
 def narrow(options: dict[str, Any]) -> CommandAnswer:
     """Make the global memories the group's own, or take that back."""
     done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
+    what = "global again" if done.is_undo else f"seen in '{done.group}' alone"
+    line = _became(done.changed, what if done.dry_run else f"now {what}", dry_run=done.dry_run)
+    if done.changed and not (done.dry_run or done.is_undo):
+        line += f" To take it back: loci group narrow {done.group} --undo"
     stay = [f"  {each.id} stays: {each.why}" for each in done.staying]
-    return CommandAnswer(ScopeChange.json(done), "\n".join([_narrowed_line(done), *stay]))
+    return CommandAnswer(ScopeChange.json(done), "\n".join([line, *stay]))
 
 
 def _change_members(options: dict[str, Any]) -> CommandAnswer:
@@ -212,7 +210,7 @@ def _change_members(options: dict[str, Any]) -> CommandAnswer:
     changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     text = "\n".join(lines)
     if options["dry_run"]:
-        text = _dry_run_text(changed) if changed else "Nothing was changed, and nothing would change."
+        text = _dry_run_text(changed) if changed else NOTHING
     return CommandAnswer(row | {"changed": changed, "dry_run": options["dry_run"]}, text)
 
 
@@ -236,15 +234,14 @@ def _dry_run_text(changed: dict[str, list[Any]]) -> str:
     return "\n".join(lines)
 
 
-def _narrowed_line(done: ScopeChange) -> str:
-    count = f"{done.changed:,} {'memory' if done.changed == 1 else 'memories'}"
-    result = "global again" if done.is_undo else f"seen in '{done.group}' alone"
-    if not done.changed:
-        return "Nothing was changed, and nothing would change." if done.dry_run else "Nothing was changed."
-    if done.dry_run:
-        return f"Nothing was changed. {count} would be {result}."
-    more = "" if done.is_undo else f" To take it back: loci group narrow {done.group} --undo"
-    return f"{count} {'is' if done.changed == 1 else 'are'} now {result}.{more}"
+def _became(number: int, what: str, *, dry_run: bool) -> str:
+    """The sentence about so many memories that are `what` now, or would be."""
+    if not number:
+        return NOTHING if dry_run else "Nothing was changed."
+    count = f"{number:,} {'memory' if number == 1 else 'memories'}"
+    if dry_run:
+        return f"Nothing was changed. {count} would be {what}."
+    return f"{count} {'is' if number == 1 else 'are'} {what}."
 
 
 def _member_lines(group: Group) -> list[str]:
