@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ORDER_VAR
@@ -195,6 +195,14 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return answer
 
 
+def render_in_site(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> TemplateResponse:
+    """A page inside the site's frame."""
+    request.current_app = admin.site.name
+    return TemplateResponse(request, template, admin.site.each_context(request) | context, status=status)
+
+
 class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A list under a heading, and further pages: by the name of the URL, the address and the view."""
 
@@ -301,15 +309,8 @@ class LociAdmin(NamedList):
         self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
     ) -> TemplateResponse:
         """A custom page inside the site's frame."""
-        frame = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "list_name": self.list_name,
-            "list_url": self.url("changelist"),
-            "is_nav_sidebar_enabled": True,
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, template, frame | context, status=status)
+        own = {"opts": self.opts, "list_name": self.list_name, "list_url": self.url("changelist")}
+        return render_in_site(request, template, own | context, status=status)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Every logged-in user sees the lists; visible() decides about their rows."""

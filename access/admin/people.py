@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Model, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.admin import ModelAdmin
@@ -27,7 +26,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.form_errors import show_error
-from access.admin.page import NamedList, WordedForm
+from access.admin.page import NamedList, WordedForm, render_in_site
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Membership, Role
@@ -225,9 +224,8 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return self.show(request, "admin/loci/form.html", title, context)
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
-        opts = _PeopleOptions(self.opts)
-        frame = {**self.admin_site.each_context(request), "opts": opts, "title": title}
-        return TemplateResponse(request, template, frame | {"back": reverse(LIST)} | context)
+        own = {"opts": _PeopleOptions(self.opts), "title": title, "back": reverse(LIST)}
+        return render_in_site(request, template, own | context)
 
     def check_permitted(self, request: HttpRequest) -> None:
         """Raise PermissionDenied for anybody but superusers."""

@@ -63,11 +63,15 @@ class UnknownGroup:
     note: str
 
 
-def entered_groups(actor: Actor) -> list[Group]:
-    """The groups that the actor may enter, by slug and `everyone` last, without archived ones."""
+def entered_groups(actor: Actor, right: str = "") -> list[Group]:
+    """The groups that the actor may enter, by slug and `everyone` last, without archived ones.
+
+    `right`: only those where the actor has it.
+    """
     groups = Group.objects.filter(archived=False)
     entered = groups if actor.all_groups else groups.filter(key__in=actor.roles)
-    return sorted(entered, key=lambda group: group.slug == EVERYONE)
+    shown = [group for group in entered if not right or actor.may(right, group.key)]
+    return sorted(shown, key=lambda group: group.slug == EVERYONE)
 
 
 def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:

@@ -11,10 +11,11 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from access.actor import CURATE, WRITE
+from access.actor import CURATE, READ, WRITE
 from access.admin.caller import actor_of
 from access.admin.day_range import parse_day, start_of
-from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
+from access.groups import entered_groups
+from loci_site.app.page import render_page, workspace_page
 from memories.language.cleaning import parse_moment
 from memories.sessions.conversations import (
     ConversationFilter,
@@ -67,8 +68,8 @@ def conversations(request: HttpRequest) -> HttpResponse:
         "rows": with_counts(actor, page.rows),
         "asked": asked,
         "is_filtered": any(asked.values()),
-        "groups": readable_groups(actor),
-        "targets": writable_groups(actor),
+        "groups": entered_groups(actor, READ),
+        "targets": entered_groups(actor, WRITE),
         "platforms": sorted(platforms.order_by("platform")),
         "more": f"{request.path}?{urlencode(rest)}" if page.next else "",
     }
@@ -91,7 +92,7 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
         "thread": thread,
         "may_write": may_write,
         "may_move": may_write and (is_own or actor.may(CURATE, thread.group_id)),
-        "targets": [group for group in writable_groups(actor) if group.key != thread.group_id],
+        "targets": [group for group in entered_groups(actor, WRITE) if group.key != thread.group_id],
         "tags": ", ".join(thread.tags),
         "more": f"{request.path}?after={found.next}" if found.next is not None else "",
     }

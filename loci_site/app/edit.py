@@ -11,12 +11,13 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from access.actor import WRITE, Actor
+from access.actor import READ, WRITE, Actor
 from access.admin.caller import actor_of
 from access.errors import LociError, NotPermitted
+from access.groups import entered_groups
 from access.groups.guarding import TextFinding
 from loci_site.app.forms import CorrectForm, FlagForm, StoreForm
-from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
+from loci_site.app.page import render_page, workspace_page
 from loci_site.app.read import GROUP_IN_SESSION
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import dispute
@@ -46,7 +47,7 @@ _EDIT_MESSAGES = {
 def store_new(request: HttpRequest) -> HttpResponse:
     """The form for a new memory; stores it when posted."""
     actor = actor_of(request)
-    groups = writable_groups(actor)
+    groups = entered_groups(actor, WRITE)
     if not groups:
         raise _no_writable_group(actor)
     first = request.session.get(GROUP_IN_SESSION) or groups[0].slug
@@ -109,7 +110,7 @@ def _no_writable_group(actor: Actor) -> NotPermitted:
             gettext("There is no group to store in yet."),
             hint=gettext("Create one first: Curate, then Group settings."),
         )
-    if not readable_groups(actor):
+    if not entered_groups(actor, READ):
         return NotPermitted(
             gettext("You belong to no group, so there is nowhere to store."),
             hint=gettext("Ask an admin of a group to make you a contributor."),

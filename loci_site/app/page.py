@@ -12,11 +12,10 @@ from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext
 
-from access.actor import READ, WRITE, Actor, Via
+from access.actor import WRITE, Via
 from access.admin.caller import actor_of
 from access.errors import LociError, NotFound
 from access.groups import entered_groups
-from access.models import Group
 
 P = ParamSpec("P")
 # All assets are this server's own files: no inline script or style, no other host.
@@ -61,21 +60,12 @@ def workspace_page(
 def render_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    actor = actor_of(request)
     frame = {
-        "may_store": bool(writable_groups(actor)),
+        "may_store": bool(entered_groups(actor_of(request), WRITE)),
         "user": request.user,
         "preference": getattr(request, "loci_preference", None),
     }
     return render(request, template, frame | context, status=status)
-
-
-def readable_groups(actor: Actor) -> list[Group]:
-    return [group for group in entered_groups(actor) if actor.may(READ, group.key)]
-
-
-def writable_groups(actor: Actor) -> list[Group]:
-    return [group for group in entered_groups(actor) if actor.may(WRITE, group.key)]
 
 
 def own_user(request: HttpRequest) -> User:

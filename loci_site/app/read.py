@@ -9,11 +9,12 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
-from access.actor import WRITE
+from access.actor import READ, WRITE
 from access.admin.caller import actor_of
 from access.errors import GroupNotFound
+from access.groups import entered_groups
 from access.models import Group
-from loci_site.app.page import readable_groups, render_page, workspace_page
+from loci_site.app.page import render_page, workspace_page
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import ListFilter, list_memories
 from memories.models import Link, Memory
@@ -46,7 +47,7 @@ class _Chip:
 def search(request: HttpRequest) -> HttpResponse:
     """The answers to a question in one group, or its newest memories without a question."""
     actor, query = actor_of(request), request.GET.get("q", "").strip()
-    groups = readable_groups(actor)
+    groups = entered_groups(actor, READ)
     group = _choose_group(request, groups)
     asked = {"q": query} if query else {}
     context: dict[str, Any] = {

@@ -60,9 +60,7 @@ class _CycleForm(forms.Form):
 
     def __init__(self, data: Any = None, *, actor: Actor) -> None:
         super().__init__(data)
-        self._groups = {
-            str(group.id): group for group in entered_groups(actor) if actor.may(CURATE, group.key)
-        }
+        self._groups = {str(group.id): group for group in entered_groups(actor, CURATE)}
         every = [(EVERY, gettext("Every group"))] if actor.all_groups and actor.may(CURATE) else []
         named = [(id_, group.title or group.slug) for id_, group in self._groups.items()]
         self.fields["group"] = forms.ChoiceField(

@@ -44,7 +44,7 @@ def group_choices(actor: Actor) -> list[tuple[str, str]]:
     """The groups that the actor may curate, for a menu."""
     return [
         ("", gettext("choose")),
-        *((each.slug, each.slug) for each in entered_groups(actor) if actor.may(CURATE, each.key)),
+        *((each.slug, each.slug) for each in entered_groups(actor, CURATE)),
     ]
 
 
@@ -131,7 +131,7 @@ class DraftForm(forms.Form):
         super().__init__(data, initial=start | (initial or {}))
         self.fields.update({field.name: _form_field(field) for field in _DRAFT_FIELDS})
         self.order_fields(self.field_order)
-        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+        groups = [group.slug for group in entered_groups(actor, WRITE)]
         if actor.may(CREATE_GROUP):
             self.fields["group"].required = False
         else:

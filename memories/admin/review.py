@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from access.actor import CURATE
 from access.admin.caller import actor_of
+from access.admin.page import render_in_site
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from memories.draft import check_choice
@@ -67,12 +68,11 @@ def _page_view(request: HttpRequest) -> HttpResponse:
     """Show the deck with its first card; `?kind=` and `?group=` filter it."""
     actor = actor_of(request)
     kinds = [CardKind(kind) for kind in request.GET.getlist("kind") if kind in CardKind.__members__.values()]
-    groups = [group.slug for group in entered_groups(actor) if actor.may(CURATE, group.key)]
+    groups = [group.slug for group in entered_groups(actor, CURATE)]
     chosen = request.GET.get("group", "")
     chosen = chosen if chosen in groups else ""
     deck = review_deck(actor, kinds=kinds, group=chosen or None) if may_review(actor) else Deck((), {})
     context = {
-        **admin.site.each_context(request),
         "title": gettext("Review"),
         "deck": deck,
         "kinds": [
@@ -87,8 +87,7 @@ def _page_view(request: HttpRequest) -> HttpResponse:
         "decisions": DECISIONS,
         "at_once": [(verb, gettext(CHOICES[verb].label)) for verb in AT_ONCE],
     }
-    request.current_app = admin.site.name
-    return TemplateResponse(request, "admin/memories/review/page.html", context)
+    return render_in_site(request, "admin/memories/review/page.html", context)
 
 
 @require_GET

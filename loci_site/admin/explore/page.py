@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin
 from django.http import HttpRequest, JsonResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -13,6 +12,7 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.day_range import local_moment
+from access.admin.page import render_in_site
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from access.visibility import Narrowing
@@ -23,9 +23,7 @@ def render_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> TemplateResponse:
     """A page of `admin/explore/` inside the site's frame."""
-    frame = {**admin.site.each_context(request), "is_nav_sidebar_enabled": True}
-    request.current_app = admin.site.name
-    return TemplateResponse(request, f"admin/explore/{template}", frame | context, status=status)
+    return render_in_site(request, f"admin/explore/{template}", context, status=status)
 
 
 def json_response(body: dict[str, Any], *, status: int = 200) -> JsonResponse:
