@@ -27,7 +27,7 @@ _BIDI_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 
 
 class FaceCommand(LociCommand):
-    """A command that may wait for the model, counts recalls and prints tables."""
+    """A command that may wait for the model, and counts recalls."""
 
     uses_model = False
 
@@ -59,11 +59,6 @@ class FaceCommand(LociCommand):
     def clean(self, text: str) -> str:
         """The text without characters that control a terminal."""
         return printable(text, keep_lines=True)
-
-    def print_table(self, rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
-        """Print columns; the last one takes the rest of the line."""
-        if text := table_text(rows, header=header):
-            self.stdout.write(text)
 
 
 def table_text(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> str:

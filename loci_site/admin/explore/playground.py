@@ -82,7 +82,6 @@ class _RankedAnswer:
     numbers: Mapping[str, float]
     boosts: tuple[tuple[str, str, float], ...]
     bar: tuple[_ScoreSegment, ...]
-    why_url: str
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) 
     dropped = _dropped_candidates(actor, trace)
     return {
         "answer": answer,
-        "places": _rank_answers(answer, given),
+        "places": _rank_answers(answer),
         "dropped": dropped,
         "more_dropped": max(0, len(trace.dropped) - len(dropped)),
         "steps": [(STEPS.get(step.name, step.name), _describe_step(step.detail)) for step in trace.steps],
@@ -143,7 +142,7 @@ def _answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) 
     }
 
 
-def _rank_answers(answer: RecallResult, given: dict[str, str]) -> list[_RankedAnswer]:
+def _rank_answers(answer: RecallResult) -> list[_RankedAnswer]:
     """The answers, or the closest matches of an abstention, in order."""
     items = answer.items or answer.nearest
     top_score = max((item.score for item in items), default=0.0)
@@ -152,8 +151,7 @@ def _rank_answers(answer: RecallResult, given: dict[str, str]) -> list[_RankedAn
         named = ((name, why, item.numbers.get(name)) for name, why in _BOOSTS.items())
         boosts = tuple((in_words(name), str(why), value) for name, why, value in named if value)
         bar = _score_bar(item.score, item.numbers, top_score, answer.mode)
-        url = url_with_query(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)})
-        ranked.append(_RankedAnswer(rank, item, item.numbers, boosts, bar, url))
+        ranked.append(_RankedAnswer(rank, item, item.numbers, boosts, bar))
     return ranked
 
 

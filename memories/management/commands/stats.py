@@ -7,7 +7,7 @@ from access.additions import additions
 from access.management.command import GROUP
 from access.tokens import operator
 from memories.language.cleaning import format_count, format_memory_count
-from memories.management.output import FaceCommand, printable
+from memories.management.output import FaceCommand, in_lines, printable, table_text
 from memories.review.stats import Stats, memory_stats
 
 EXAMPLES: Final = """\
@@ -31,12 +31,10 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json({**dataclasses.asdict(counted), **further})
         else:
-            where = f"in {counted.group}" if counted.group else f"in {format_count(counted.groups, 'group')}"
-            self.stdout.write(
-                f"{format_memory_count(counted.memories)} {printable(where)}, {counted.live} of them live"
-            )
+            where = printable(counted.group or format_count(counted.groups, "group"))
+            head = f"{format_memory_count(counted.memories)} in {where}, {counted.live} of them live"
             rows = [[name, value] for lines in further.values() for name, value in lines.items()]
-            self.print_table([*count_rows(counted), *rows])
+            self.stdout.write(in_lines(head, table_text([*count_rows(counted), *rows])))
         return 0
 
 
