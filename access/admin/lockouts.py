@@ -12,7 +12,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column
 from access.admin.confirm import Confirmation, confirm
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from access.models import Attempts
 from access.sign_in.lockouts import lift_lock
 
@@ -27,13 +27,13 @@ _KIND_LABELS = {
 
 
 @admin.register(Attempts)
-class LockoutAdmin(LociAdmin):
+class LockoutAdmin(PageAdmin):
     """The locks in force after too many attempts."""
 
     list_name = gettext_lazy("Lock-outs")
     list_hint = gettext_lazy("Each lock ends by itself. Open one to lift it at once.")
     list_display = ("address", "what", "person", "count", "refused_until")
-    own_pages = {"lift": ("<str:object_id>/lift/", "lift_view")}
+    own_pages = {"lift": ("<str:object_id>/lift/", "change_view")}
     empty_hint = gettext_lazy("No one is locked out.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -44,15 +44,8 @@ class LockoutAdmin(LociAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return actor_of(request).all_groups
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        """Show the confirmation at once: lifting is the only action."""
-        return self.lift_view(request, object_id)
-
-    def lift_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for confirmation, then lift the lock."""
-        row: Attempts = self.get_or_404(request, object_id)
+    def show_row(self, request: HttpRequest, row: Attempts) -> HttpResponse:
+        """Ask for confirmation at once, since lifting is the only action; then lift the lock."""
         title, user = gettext("Lift the lock of {user} at {address}?"), row.user or gettext("an unknown user")
         question = Confirmation(
             title=title.format(user=user, address=row.address),

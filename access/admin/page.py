@@ -338,3 +338,17 @@ class LociAdmin(NamedList):
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> None:
         """Nothing, like log_addition()."""
+
+
+class PageAdmin(LociAdmin):
+    """A list whose rows have a page of their own in place of Django's form."""
+
+    def show_row(self, request: HttpRequest, row: Any) -> HttpResponse:
+        """The page of a row, or the answer to what it sends."""
+        raise NotImplementedError
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """show_row() of the row with this `named_by`."""
+        return self.show_row(request, self.get_or_404(request, object_id))

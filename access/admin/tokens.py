@@ -26,7 +26,7 @@ from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import show_error
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from access.connect import connect_lines
 from access.errors import LociError
 from access.groups import entered_groups
@@ -152,7 +152,7 @@ class _TokenForm(forms.Form):
 
 
 @admin.register(ApiToken)
-class TokenAdmin(LociAdmin):
+class TokenAdmin(PageAdmin):
     """The user's own tokens; a superuser sees all tokens."""
 
     list_name = gettext_lazy("Tokens")
@@ -212,11 +212,8 @@ class TokenAdmin(LociAdmin):
         answer["Cache-Control"] = "no-store"
         return answer
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, token: ApiToken) -> HttpResponse:
         """A token with everything but its secret, which is not stored."""
-        token: ApiToken = self.get_or_404(request, object_id)
         context = {
             "title": token.name,
             "token": token,

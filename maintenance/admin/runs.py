@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidge
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words, join_list
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from access.errors import LociError
 from access.groups import entered_groups
 from maintenance.cycle import RunPlan
@@ -81,7 +81,7 @@ class _CycleForm(forms.Form):
 
 
 @admin.register(Run)
-class RunAdmin(LociAdmin):
+class RunAdmin(PageAdmin):
     """Maintenance runs in the user's groups; runs over all groups are for superusers."""
 
     list_name = gettext_lazy("Maintenance runs")
@@ -105,11 +105,8 @@ class RunAdmin(LociAdmin):
         shown: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
         return shown
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, run: Run) -> HttpResponse:
         """One run with its steps and, page by page, its changes."""
-        run: Run = self.get_or_404(request, object_id)
         number = request.GET.get("page", "1")
         is_number = number.isascii() and number.isdigit() and len(number) < 9
         page = max(1, int(number)) if is_number else 1

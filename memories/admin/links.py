@@ -14,7 +14,7 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import field_column, in_words, start_column
 from access.admin.confirm import Confirmation, confirm
-from access.admin.page import LociAdmin, LociChangeList
+from access.admin.page import LociChangeList, PageAdmin
 from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
@@ -76,7 +76,7 @@ class _AskingKindFilter(ChoicesFieldListFilter):
 
 
 @admin.register(Link)
-class LinkAdmin(LociAdmin):
+class LinkAdmin(PageAdmin):
     """Links between two memories that the caller may see."""
 
     list_name = gettext_lazy("Duplicates and conflicts")
@@ -91,11 +91,8 @@ class LinkAdmin(LociAdmin):
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         return visible_links(actor)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, link: Link) -> HttpResponse:
         """Show both memories side by side with the reason for the link."""
-        link: Link = self.get_or_404(request, object_id)
         actor = actor_of(request)
         may_close = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
         kind = LinkKind(link.kind)

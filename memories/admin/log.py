@@ -17,7 +17,7 @@ from access.actor import Actor, Via
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, interface_name, shorten
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from access.audit.chains import OWN, chain_labels, find_row
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
@@ -64,7 +64,7 @@ def _token_names(entries: Iterable[Any]) -> dict[str, str]:
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(LociAdmin):
+class AuditEntryAdmin(PageAdmin):
     """The audit log, newest first. It cannot be changed, here or elsewhere."""
 
     named_by = "name"
@@ -111,11 +111,8 @@ class AuditEntryAdmin(LociAdmin):
         answer: HttpResponse = super().changelist_view(request, extra)
         return answer
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, entry: AuditEntry) -> HttpResponse:
         """Show one row with its payload, unless that was purged."""
-        entry: AuditEntry = self.get_or_404(request, object_id)
         row = getattr(entry, "payload_row", None)
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)))

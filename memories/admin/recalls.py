@@ -11,7 +11,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, start_column
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
 from memories.browse.recalls import visible_recalls, with_hits
@@ -20,7 +20,7 @@ from memories.recall_log import unpack_hits
 
 
 @admin.register(RecallLog)
-class RecallLogAdmin(LociAdmin):
+class RecallLogAdmin(PageAdmin):
     """One row per recall, kept for maintenance.recall_log_days."""
 
     named_by = "key"
@@ -35,11 +35,8 @@ class RecallLogAdmin(LociAdmin):
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         return rows.filter(visible_recalls(actor))
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, recall: RecallLog) -> HttpResponse:
         """Show one recall with those of its results that the caller may see."""
-        recall: RecallLog = self.get_or_404(request, object_id)
         [logged] = with_hits(actor_of(request), [recall])
         context = {"title": gettext("Recall"), "recall": recall, "hits": logged.hits, "unseen": logged.unseen}
         return self.render(request, "admin/memories/recalllog/page.html", context)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import Label, column, field_column, shorten
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
 from memories.models import Memory
@@ -32,7 +32,7 @@ def _end_column(heading: Label, name: str) -> Callable[[Any, Any], str]:
 
 
 @admin.register(Relation)
-class RelationAdmin(LociAdmin):
+class RelationAdmin(PageAdmin):
     """Subject, predicate, object; read-only, stored by agents and maintenance."""
 
     list_name = gettext_lazy("Relations")
@@ -69,11 +69,8 @@ class RelationAdmin(LociAdmin):
         """Show the current versions of their ends."""
         show_heads(list(rows))
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, relation: Relation) -> HttpResponse:
         """Show one relation with the memories that are its evidence."""
-        relation: Relation = self.get_or_404(request, object_id)
         show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
         evidence = seen.select_related("group")[:50]

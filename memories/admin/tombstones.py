@@ -11,7 +11,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
-from access.admin.page import LociAdmin
+from access.admin.page import PageAdmin
 from memories.admin.filters import GroupFilter
 from memories.lifecycle.purge.lift_tombstone import (
     in_curated_groups,
@@ -23,7 +23,7 @@ from memories.models import Tombstone
 
 
 @admin.register(Tombstone)
-class TombstoneAdmin(LociAdmin):
+class TombstoneAdmin(PageAdmin):
     """The tombstones in force in the groups that the caller curates; a row's page asks whether to lift it."""
 
     list_name = gettext_lazy("Tombstones")
@@ -47,11 +47,8 @@ class TombstoneAdmin(LociAdmin):
         for mark in rows:
             mark.text = texts.get(mark.memory_id, "")
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, mark: Tombstone) -> HttpResponse:
         """Ask for the reason, then lift the tombstone."""
-        mark: Tombstone = self.get_or_404(request, object_id)
         question = Confirmation(
             title=gettext("Lift this tombstone?"),
             button=gettext("Lift"),
