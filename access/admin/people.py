@@ -25,9 +25,8 @@ from unfold.widgets import (
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
-from access.admin.form_errors import show_error
+from access.admin.form_errors import try_form
 from access.admin.page import NamedList, WordedForm, render_in_site
-from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Membership, Role
 from access.sign_in.invitations import (
@@ -159,13 +158,9 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         self.check_permitted(request)
         actor = actor_of(request)
         form = InviteForm(actor, request.POST if request.method == "POST" else None)
-        if request.method == "POST" and form.is_valid():
-            try:
-                return self.show_invited(request, [form.invite(actor)])
-            except LociError as error:
-                show_error(form, error)
         more = {"url": reverse("admin:auth_user_invite_many"), "label": gettext("Invite many at once (CSV)")}
-        return self.show_form(
+        answer = try_form(form, lambda: self.show_invited(request, [form.invite(actor)]))
+        return answer or self.show_form(
             request, form, title=gettext("Invite a person"), button=gettext("Invite"), more=more
         )
 
@@ -173,13 +168,12 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """The form for many; then a link for each."""
         self.check_permitted(request)
         form = _InviteManyForm(request.POST if request.method == "POST" else None)
-        if request.method == "POST" and form.is_valid():
-            try:
-                people = read_invitations(form.cleaned_data["csv"])
-                return self.show_invited(request, invite_many(actor_of(request), people))
-            except LociError as error:
-                show_error(form, error)
-        return self.show_form(
+
+        def invite_all() -> HttpResponse:
+            people = read_invitations(form.cleaned_data["csv"])
+            return self.show_invited(request, invite_many(actor_of(request), people))
+
+        return try_form(form, invite_all) or self.show_form(
             request, form, title=gettext("Invite many people"), button=gettext("Invite them all")
         )
 
@@ -194,15 +188,15 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """What ends, who takes over; then the person is deactivated."""
         user = self.person_or_404(request, id)
         form = _LeaveForm(user, request.POST if request.method == "POST" else None)
-        if request.method == "POST" and form.is_valid():
-            try:
-                deactivate(actor_of(request), user, successor=form.cleaned_data["successor"])
-            except LociError as error:
-                show_error(form, error)
-            else:
-                line = gettext("{user} is deactivated. Sessions have ended and tokens are revoked.")
-                messages.success(request, line.format(user=user))
-                return HttpResponseRedirect(reverse(LIST))
+
+        def leave() -> HttpResponse:
+            deactivate(actor_of(request), user, successor=form.cleaned_data["successor"])
+            line = gettext("{user} is deactivated. Sessions have ended and tokens are revoked.")
+            messages.success(request, line.format(user=user))
+            return HttpResponseRedirect(reverse(LIST))
+
+        if (answer := try_form(form, leave)) is not None:
+            return answer
         title = gettext("Deactivate {user}?").format(user=user)
         context = {"person": user, "leaving": what_ends(user), "form": form}
         return self.show(request, "admin/auth/user/leave.html", title, context)

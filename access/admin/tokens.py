@@ -25,10 +25,9 @@ from access.admin.caller import actor_of
 from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
-from access.admin.form_errors import show_error
+from access.admin.form_errors import try_form
 from access.admin.page import PageAdmin
 from access.connect import connect_lines
-from access.errors import LociError
 from access.groups import entered_groups
 from access.models import ApiToken
 from access.tokens import NewToken, create_token, resume_token, revoke_token, suspend_token
@@ -191,14 +190,10 @@ class TokenAdmin(PageAdmin):
             )
         actor = actor_of(request)
         form = _TokenForm(actor, request.POST if request.method == "POST" else None)
-        if request.method == "POST" and form.is_valid():
-            try:
-                return self._show_secret(request, form.create(actor))
-            except LociError as error:
-                show_error(form, error)
         title, button, back = gettext("Create a token"), gettext("Create the token"), self.url("changelist")
         context = {"title": title, "form": form, "button": button, "back": back}
-        return self.render(request, "admin/loci/form.html", context)
+        answer = try_form(form, lambda: self._show_secret(request, form.create(actor)))
+        return answer or self.render(request, "admin/loci/form.html", context)
 
     def _show_secret(self, request: HttpRequest, made: NewToken) -> HttpResponse:
         context = {

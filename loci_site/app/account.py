@@ -12,8 +12,9 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from access.admin.caller import actor_of
+from access.admin.form_errors import try_form
 from access.connect import connect_lines
-from access.errors import LociError, NotFound
+from access.errors import NotFound
 from access.groups import entered_groups
 from access.models import ApiToken, Membership
 from access.sign_in.login import count_failure
@@ -90,16 +91,16 @@ def new_token(request: HttpRequest) -> HttpResponse:
     """The form for a token of one's own; then its secret and the lines that connect an agent, shown once."""
     actor = actor_of(request)
     form = OwnTokenForm(request.POST or None, groups=entered_groups(actor), scopes=grantable_scopes(actor))
-    if form.is_valid():
-        try:
-            made = form.create(actor, own_user(request))
-        except LociError as refusal:
-            form.refuse(refusal)
-        else:
-            context = {"title": gettext("Token created"), "made": made, "lines": connect_lines(made.secret)}
-            return render_page(request, "people/account/token.html", context)
+
+    def create() -> HttpResponse:
+        made = form.create(actor, own_user(request))
+        context = {"title": gettext("Token created"), "made": made, "lines": connect_lines(made.secret)}
+        return render_page(request, "people/account/token.html", context)
+
     title, button = gettext("New token"), gettext("Create the token")
-    return render_form(request, form, title=title, button=button, back="people:account")
+    return try_form(form, create) or render_form(
+        request, form, title=title, button=button, back="people:account"
+    )
 
 
 @workspace_page

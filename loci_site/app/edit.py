@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods
 
 from access.actor import READ, WRITE, Actor
 from access.admin.caller import actor_of
-from access.errors import LociError, NotPermitted
+from access.admin.form_errors import try_form
+from access.errors import NotPermitted
 from access.groups import entered_groups
 from access.groups.guarding import TextFinding
 from loci_site.app.forms import CorrectForm, FlagForm, StoreForm
@@ -52,17 +53,18 @@ def store_new(request: HttpRequest) -> HttpResponse:
         raise _no_writable_group(actor)
     first = request.session.get(GROUP_IN_SESSION) or groups[0].slug
     form = StoreForm(request.POST or None, groups=groups, initial={"group": first})
-    if form.is_valid():
-        try:
-            stored = store(actor, form.draft())
-        except LociError as refusal:
-            form.refuse(refusal)
-        else:
-            if stored.memory is not None and stored.outcome in _STORE_MESSAGES:
-                _report_outcome(request, stored)
-                return redirect("people:memory", str(stored.memory.id))
-            form.add_error(None, gettext("Not stored: {why}.").format(why=stored.why))
-    return render_form(request, form, title=gettext("New memory"), button=gettext("Save"))
+
+    def save() -> HttpResponse | None:
+        stored = store(actor, form.draft())
+        if stored.memory is not None and stored.outcome in _STORE_MESSAGES:
+            _report_outcome(request, stored)
+            return redirect("people:memory", str(stored.memory.id))
+        form.add_error(None, gettext("Not stored: {why}.").format(why=stored.why))
+        return None
+
+    return try_form(form, save) or render_form(
+        request, form, title=gettext("New memory"), button=gettext("Save")
+    )
 
 
 @workspace_page
@@ -72,17 +74,15 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
     actor, memory = _find_writable(request, id_)
     seen = {"content": memory.content, "tags": ", ".join(memory.tags), "version": memory.version}
     form = CorrectForm(request.POST or None, initial=seen)
-    if form.is_valid():
-        try:
-            edited = edit(actor, memory.id, form.edit(memory), reason=form.cleaned_data["reason"])
-        except LociError as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, _EDIT_MESSAGES[edited.outcome])
-            _report_findings(request, edited.findings)
-            return redirect("people:memory", str(edited.memory.id))
+
+    def save() -> HttpResponse:
+        edited = edit(actor, memory.id, form.edit(memory), reason=form.cleaned_data["reason"])
+        messages.success(request, _EDIT_MESSAGES[edited.outcome])
+        _report_findings(request, edited.findings)
+        return redirect("people:memory", str(edited.memory.id))
+
     title, button = gettext("Correct a memory"), gettext("Save the correction")
-    return render_form(request, form, title=title, button=button, memory=memory)
+    return try_form(form, save) or render_form(request, form, title=title, button=button, memory=memory)
 
 
 @workspace_page
@@ -91,16 +91,14 @@ def flag(request: HttpRequest, id_: str) -> HttpResponse:
     """The form for what is wrong with a memory; marks it as disputed when posted."""
     actor, memory = _find_writable(request, id_)
     form = FlagForm(request.POST or None)
-    if form.is_valid():
-        try:
-            dispute(actor, memory.id, reason=form.cleaned_data["reason"])
-        except LociError as refusal:
-            form.refuse(refusal)
-        else:
-            messages.success(request, gettext("Flagged. A curator will look at it."))
-            return redirect("people:memory", str(memory.id))
+
+    def save() -> HttpResponse:
+        dispute(actor, memory.id, reason=form.cleaned_data["reason"])
+        messages.success(request, gettext("Flagged. A curator will look at it."))
+        return redirect("people:memory", str(memory.id))
+
     title, button = gettext("Flag a memory"), gettext("Flag it")
-    return render_form(request, form, title=title, button=button, memory=memory)
+    return try_form(form, save) or render_form(request, form, title=title, button=button, memory=memory)
 
 
 def _no_writable_group(actor: Actor) -> NotPermitted:

@@ -6,8 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from access.admin.form_errors import offer_vouching, vouched_kinds
-from access.errors import LociError
+from access.admin.form_errors import vouched_kinds
 from access.models import Group
 from memories.draft import MAX_REASON_CHARS, UNCHANGED, Draft, EditDraft
 from memories.models import Memory
@@ -32,11 +31,6 @@ class PeopleForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
-
-    def refuse(self, refusal: LociError) -> None:
-        """Show a service's refusal at its field, or above the form if the form lacks that field."""
-        self.add_error(refusal.field if refusal.field in self.fields else None, str(refusal))
-        offer_vouching(self, refusal)
 
 
 class StoreForm(PeopleForm):

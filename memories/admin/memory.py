@@ -15,7 +15,7 @@ from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
-from access.admin.form_errors import offer_vouching, show_error
+from access.admin.form_errors import try_form
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
 from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter, find_by_words
@@ -115,17 +115,15 @@ class MemoryAdmin(BulkActionsMixin):
         actor = actor_of(request)
         initial = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
         form = DraftForm(actor, request.POST if request.method == "POST" else None, initial=initial)
-        if request.method == "POST" and form.is_valid():
-            try:
-                stored = store(actor, form.draft())
-                context = {"title": gettext("New memory"), "stored": stored, "add_url": self.url("add")}
-                return self.render(request, "admin/memories/memory/stored.html", context)
-            except LociError as refusal:
-                show_error(form, refusal)
-                offer_vouching(form, refusal)
+
+        def save() -> HttpResponse:
+            stored = store(actor, form.draft())
+            context = {"title": gettext("New memory"), "stored": stored, "add_url": self.url("add")}
+            return self.render(request, "admin/memories/memory/stored.html", context)
+
         back = self.url("changelist")
         context = {"title": gettext("New memory"), "form": form, "button": gettext("Save"), "back": back}
-        return self.render(request, "admin/loci/form.html", context)
+        return try_form(form, save) or self.render(request, "admin/loci/form.html", context)
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the edit form and save it; a new text becomes a new version."""
@@ -136,19 +134,17 @@ class MemoryAdmin(BulkActionsMixin):
                 gettext("You may not edit this memory. You need the role contributor in its group.")
             )
         form = EditForm(memory, request.POST if request.method == "POST" else None)
-        if request.method == "POST" and form.is_valid():
-            try:
-                edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
-                messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
-                for found in edited.findings:
-                    messages.info(request, gettext("Found {words}.").format(words=found.words))
-                return HttpResponseRedirect(self.url("change", edited.memory.id))
-            except LociError as refusal:
-                show_error(form, refusal)
-                offer_vouching(form, refusal)
+
+        def save() -> HttpResponse:
+            edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
+            messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
+            for found in edited.findings:
+                messages.info(request, gettext("Found {words}.").format(words=found.words))
+            return HttpResponseRedirect(self.url("change", edited.memory.id))
+
         back = self.url("change", memory.id)
         context = {"title": gettext("Edit memory"), "form": form, "button": gettext("Save"), "back": back}
-        return self.render(request, "admin/loci/form.html", context)
+        return try_form(form, save) or self.render(request, "admin/loci/form.html", context)
 
     def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The neighbourhood of a memory as JSON, for the graph on its page."""

@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.form_errors import show_error
+from access.admin.form_errors import try_form
 from access.errors import LociError, NotFound
 from loci_site.admin.explore.page import render_page
 from loci_site.app.notifications.choices import (
@@ -87,20 +87,18 @@ def add_webhook(request: HttpRequest) -> HttpResponse:
     """The form for a webhook; then its secret, shown once."""
     actor = _superuser_of(request)
     form = _WebhookForm(request.POST or None)
-    if form.is_valid():
-        try:
-            made = create_webhook(actor, **form.cleaned_data)
-        except LociError as refusal:
-            show_error(form, refusal)
-        else:
-            return _show_secret(request, made, title=gettext("Webhook added"))
+
+    def add() -> HttpResponse:
+        made = create_webhook(actor, **form.cleaned_data)
+        return _show_secret(request, made, title=gettext("Webhook added"))
+
     context: dict[str, Any] = {
         "title": gettext("New webhook"),
         "form": form,
         "button": gettext("Add the webhook"),
         "back": reverse("admin:explore_notifications"),
     }
-    return render_page(request, "webhook_form.html", context)
+    return try_form(form, add) or render_page(request, "webhook_form.html", context)
 
 
 @require_http_methods(["POST"])
