@@ -114,6 +114,7 @@ def test_a_correction_of_what_changed_meanwhile_is_refused_and_keeps_what_was_ty
     )
     assert answer.status_code == 422
     assert "The port is 8443." in answer.content.decode()
+    assert "now has version 2, not 1." in answer.content.decode()
     assert not Memory.objects.filter(content="The port is 8443.").exists()
 
 
