@@ -1,14 +1,29 @@
-"""Errors of services, shown in the form that caused them."""
+"""Errors of services as a browser gets them: in the form that caused them, or as JSON for a page's script."""
 
 from collections.abc import Callable
-from typing import Final
+from functools import wraps
+from typing import Any, Final
 
 from django import forms
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext
 
 from access.errors import LociError, SensitiveText
 from guard import KINDS, Family
+
+
+def refusing_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Wrap a view to return a refusal as JSON: the page's script shows it, where a redirect would hide it."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except LociError as refusal:
+            headers = {"Cache-Control": "no-store"}
+            return JsonResponse(refusal.as_dict(), status=refusal.status, headers=headers)
+
+    return answered
 
 
 def show_error(form: forms.Form, error: LociError) -> None:

@@ -3,9 +3,9 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.text import capfirst
@@ -17,7 +17,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
 from access.admin.page import LociAdmin, WordedForm, translated_labels
-from access.errors import LociError, NotFound
+from access.errors import NotFound
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member, set_private
 from access.limits.quota import use_of
@@ -141,17 +141,6 @@ class GroupAdmin(WordedForm, LociAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.has_module_permission(request) and _administers(request, obj)
-
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Django's view; errors of services are shown on the page, and nothing is written."""
-        try:
-            answer: HttpResponse = super().changeform_view(request, *args, **kwargs)
-        except LociError as error:
-            if error.status in (403, 404):
-                raise
-            messages.error(request, str(error))
-            return HttpResponseRedirect(request.path)
-        return answer
 
     def save_model(
         self, request: HttpRequest, obj: Group, form: "forms.ModelForm[Group]", change: bool

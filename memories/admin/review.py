@@ -5,7 +5,6 @@ The page's script fetches cards and posts decisions to these views, which call t
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from access.actor import CURATE
 from access.admin.caller import actor_of
+from access.admin.form_errors import refusing_as_json
 from access.admin.page import render_in_site
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
@@ -28,7 +28,6 @@ from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, dec
 from memories.review.preview import preview_effect
 from memories.review.queue import CardKind, Deck, find_stale_proposals, may_review, review_deck
 
-View = Callable[..., HttpResponse]
 _MAX_CHOSEN = 100  # cards at once, as many as the list shows
 KEYS = [(choice.key, gettext_lazy(choice.help)) for choice in CHOICES.values() if choice.key]
 KEYS.insert(-1, ("x", gettext_lazy("swap which of the two stays")))  # before 'dismiss'
@@ -212,19 +211,6 @@ def parse_entries(text: str) -> list[list[str]]:
     return lists
 
 
-def _refusing_as_json(view: View) -> View:
-    """Wrap a view to return a refusal as JSON: the page's script shows it, where a redirect would hide it."""
-
-    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except LociError as refusal:
-            body = {"message": refusal.message, "hint": refusal.hint, "field": refusal.field or ""}
-            return JsonResponse(body, status=refusal.status)
-
-    return answered
-
-
 def review_urls() -> list[URLPattern]:
     """The URLs of the review, below the admin's own."""
     wrap = admin.site.admin_view
@@ -233,7 +219,7 @@ def review_urls() -> list[URLPattern]:
         path("count/", wrap(_count_view), name="review_count"),
         path("card/<str:kind>/<uuid:id_>/", wrap(_card_view), name="review_card"),
         path("effect/", wrap(_effect_view), name="review_effect"),
-        path("decide/", wrap(_refusing_as_json(_decide_view)), name="review_decide"),
-        path("undo/", wrap(_refusing_as_json(_undo_view)), name="review_undo"),
-        path("many/", wrap(_refusing_as_json(_many_view)), name="review_many"),
+        path("decide/", wrap(refusing_as_json(_decide_view)), name="review_decide"),
+        path("undo/", wrap(refusing_as_json(_undo_view)), name="review_undo"),
+        path("many/", wrap(refusing_as_json(_many_view)), name="review_many"),
     ]

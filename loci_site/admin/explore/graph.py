@@ -4,13 +4,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words, shorten
+from access.admin.form_errors import refusing_as_json
 from access.errors import InvalidInput, LociError
 from access.groups import find_group
 from loci_site.admin.explore.page import (
@@ -18,7 +20,6 @@ from loci_site.admin.explore.page import (
     json_response,
     parse_number,
     query_texts,
-    refusal_response,
     render_page,
     url_with_query,
 )
@@ -69,31 +70,26 @@ def show_graph(request: HttpRequest) -> HttpResponse:
     return render_page(request, "graph.html", context)
 
 
+@refusing_as_json
 def expand_node(request: HttpRequest) -> HttpResponse:
     """The relations around one memory as JSON, for expanding its node; with `memories` the memories behind it instead."""
     given = query_texts(request, *FIELDS, max_chars=100)
     actor = actor_of(request)
-    try:
-        if not given["of"]:
-            hint = gettext("Pass its id as 'of'.")
-            raise InvalidInput(gettext("No memory was named."), hint=hint, field="of")
-        if given["memories"]:
-            memory = find_memory(actor, given["of"], field="of")
-            return json_response(_behind_json(memory, memories_behind(actor, memory)))
-        start, statements = _find_statements(actor, given)
-    except LociError as refusal:
-        return refusal_response(refusal)
+    if not given["of"]:
+        hint = gettext("Pass its id as 'of'.")
+        raise InvalidInput(gettext("No memory was named."), hint=hint, field="of")
+    if given["memories"]:
+        memory = find_memory(actor, given["of"], field="of")
+        return json_response(_behind_json(memory, memories_behind(actor, memory)))
+    start, statements = _find_statements(actor, given)
     return json_response(graph_json(statements, start))
 
 
+@require_POST
+@refusing_as_json
 def merge_entities(request: HttpRequest) -> HttpResponse:
     """Preview a merge of two memories, do it, or undo it, as the JSON body asks."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    try:
-        return json_response(_run_merge(actor_of(request), parse_body(request)))
-    except LociError as refusal:
-        return refusal_response(refusal)
+    return json_response(_run_merge(actor_of(request), parse_body(request)))
 
 
 def graph_json(statements: Sequence[RelationStatement], start: Memory | None) -> dict[str, Any]:

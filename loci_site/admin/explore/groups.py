@@ -13,7 +13,6 @@ from django.utils.translation import gettext
 
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
-from access.errors import LociError
 from access.groups import GroupChange, entered_groups, find_group, update_group
 from access.models import Group, Membership
 from loci_site.admin.dashboard.counts import Census, VisibleCensus, current_census, live_by_group
@@ -102,13 +101,8 @@ def show_group(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
     instructions = request.POST.get("instructions", "").replace("\r\n", "\n").strip()
-    try:
-        update_group(actor, group.slug, GroupChange(instructions=instructions))
-        messages.success(request, gettext("Saved. Agents get these instructions from now on."))
-    except LociError as refusal:
-        if refusal.status in (403, 404):
-            raise
-        messages.error(request, str(refusal))
+    update_group(actor, group.slug, GroupChange(instructions=instructions))
+    messages.success(request, gettext("Saved. Agents get these instructions from now on."))
     return HttpResponseRedirect(reverse("admin:explore_group", args=[group.slug]))
 
 

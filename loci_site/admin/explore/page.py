@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from access.actor import Actor
 from access.admin.day_range import local_moment
 from access.admin.page import render_in_site
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
 from access.groups import entered_groups
 from access.visibility import Narrowing
 from memories.language.cleaning import parse_moment
@@ -26,15 +26,9 @@ def render_page(
     return render_in_site(request, f"admin/explore/{template}", context, status=status)
 
 
-def json_response(body: dict[str, Any], *, status: int = 200) -> JsonResponse:
+def json_response(body: dict[str, Any]) -> JsonResponse:
     """JSON that no cache stores."""
-    return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
-
-
-def refusal_response(refusal: LociError) -> JsonResponse:
-    """A service's refusal as JSON, with its status."""
-    body = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint, "field": refusal.field}
-    return json_response(body, status=refusal.status)
+    return JsonResponse(body, headers={"Cache-Control": "no-store"})
 
 
 def query_text(request: HttpRequest, name: str, *, max_chars: int = 4000) -> str:

@@ -13,6 +13,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words, shorten
 from access.admin.day_range import local_moment
+from access.admin.form_errors import refusing_as_json
 from access.errors import LociError
 from access.groups import find_group
 from access.models import Group
@@ -23,7 +24,6 @@ from loci_site.admin.explore.page import (
     moment_texts,
     query_narrowing,
     query_texts,
-    refusal_response,
     render_page,
 )
 from memories.admin.filters import SEARCH_LIMIT, find_by_words
@@ -101,15 +101,13 @@ def show_timeline(request: HttpRequest) -> HttpResponse:
     return render_page(request, "timeline.html", context)
 
 
+@refusing_as_json
 def find_recallable(request: HttpRequest) -> HttpResponse:
     """JSON for the sliders: ids of the page's memories that recall would find at `as_of` and `known_at`."""
     actor = actor_of(request)
     given = query_texts(request, "group", "words", "entity", max_chars=200)
-    try:
-        rows, group = find_rows(actor, given)
-        shown = _recallable_keys(actor, group, query_narrowing(request), [row.key for row in rows])
-    except LociError as refusal:
-        return refusal_response(refusal)
+    rows, group = find_rows(actor, given)
+    shown = _recallable_keys(actor, group, query_narrowing(request), [row.key for row in rows])
     return json_response({"ids": [str(row.id) for row in rows if row.key in shown], "of": len(rows)})
 
 
