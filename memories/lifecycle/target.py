@@ -241,8 +241,9 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
             return mark.kind == TombstoneKind.REJECTED and mark.group_id == memory.group_id
         # What an agent brings back is another version than the rejected one, or stays rejected.
         is_alone = not decides and memory.trust not in WITHDRAWN_TRUSTS
-        own = [memory] if is_alone else versions_of(memory)
-        return mark.kind == TombstoneKind.REJECTED and any(mark.memory_id == row.id for row in own)
+        return mark.kind == TombstoneKind.REJECTED and any(
+            mark.memory_id == row.id for row in ([memory] if is_alone else versions_of(memory))
+        )
 
     withdrawn = find_withdrawn(memory.group, memory.scope, memory.content)
     if withdrawn is not None and not passes(withdrawn.tombstone):
