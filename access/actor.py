@@ -104,7 +104,7 @@ class Actor:
         return [key for key in self.roles if self.may(right, key)]
 
     def may_somewhere(self, right: str) -> bool:
-        """Whether the actor has the right in some group, or as a superuser may have it in one that comes."""
+        """Whether the actor has the right in some group; True for a superuser without any group."""
         return self.all_groups or any(self.may(right, key) for key in self.roles)
 
     def decides(self, group_key: int) -> bool:
