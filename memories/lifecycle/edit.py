@@ -234,7 +234,7 @@ def _find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
         refuse_write(actor, memory)
     if not change.wanted():
         allowed = ", ".join(field.name for field in EDITED)
-        raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")
+        raise InvalidInput("The edit names no field.", hint=f"Pass one or more of: {allowed}.")
     if memory.state != State.LIVE:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
     if called_off := rows_called_off(memory):

@@ -288,6 +288,6 @@ def _same_text_error() -> InvalidInput:
     """The error of a successor that repeats the retracted text."""
     return InvalidInput(
         "The successor has the same text as the retracted memory.",
-        hint="Give the right text.",
+        hint="Pass the right text.",
         field="successor",
     )

@@ -64,7 +64,7 @@ class Command(FaceCommand):
             lines = [line for line in draft.content.splitlines() if line.strip()]
             drafts = [dataclasses.replace(draft, content=line) for line in lines]
         if not drafts:
-            raise InvalidInput("'content' is empty.", hint="Give a text to remember.", field="content")
+            raise InvalidInput("'content' is empty.", hint="Pass the text to remember.", field="content")
         outcomes = [self._remember(draft, as_json=options["json"]) for draft in drafts]
         return 1 if Outcome.REFUSED in outcomes else 0
 
