@@ -260,14 +260,15 @@ def _confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str)
 def _describe_change(verb: Verb, done: ChangeResult) -> str:
     """The result of a verb in one sentence; of a purge, its certificate."""
     if (proof := done.certificate) is not None:
-        return (
-            ngettext(
-                "Purged: {memories} memory, {pieces} pieces, {links} links, {payloads} log payloads,"
-                " {recalls} logged recalls; {blanked} questions blanked.",
-                "Purged: {memories} memories, {pieces} pieces, {links} links, {payloads} log payloads,"
-                " {recalls} logged recalls; {blanked} questions blanked.",
-                proof.memories,
-            ).format(
+        purged = ngettext(
+            "Purged: {memories} memory, {pieces} pieces, {links} links, {payloads} log payloads,"
+            " {recalls} logged recalls; {blanked} questions blanked.",
+            "Purged: {memories} memories, {pieces} pieces, {links} links, {payloads} log payloads,"
+            " {recalls} logged recalls; {blanked} questions blanked.",
+            proof.memories,
+        )
+        lines = [
+            purged.format(
                 memories=proof.memories,
                 pieces=proof.pieces,
                 links=proof.links,
@@ -275,9 +276,13 @@ def _describe_change(verb: Verb, done: ChangeResult) -> str:
                 recalls=proof.recall_logs,
                 blanked=proof.recalls_blanked,
             )
-            + "".join(gettext(" Checked: {place}.").format(place=place) for place in proof.checked)
-            + "".join(gettext(" Still there: {place}.").format(place=place) for place in proof.remains)
-        )
+        ]
+        if proof.cleared:
+            places = ", ".join(f"{place} {count}" for place, count in proof.cleared.items())
+            lines.append(gettext("Cleared in other places: {places}.").format(places=places))
+        lines += [gettext("Checked: {place}.").format(place=place) for place in proof.checked]
+        lines += [gettext("Still there: {place}.").format(place=place) for place in proof.remains]
+        return " ".join(lines)
     if done.queued:
         return gettext("{label}: proposed. {consequences}.").format(
             label=gettext(verb.button.label), consequences=join_clauses(done.consequences)
