@@ -68,7 +68,7 @@ _TOKENS, _CHAINS, _VERIFY = "access/tokens/__init__.py", "access/audit/chains.py
 # fmt: off
 MUTANTS: Final = (
     Mutant("a quarantined exact text may be reinforced", "store", _DECIDE, "    if exact.trust in WITHDRAWN_TRUSTS:", "    if exact.trust == Trust.REJECTED:"),
-    Mutant("a doubt does not hold back a text that was superseded", "store", _DECIDE, "find_withdrawn_doubt(actor, context) or _write_doubt(actor, context)\n    return", "find_withdrawn_doubt(actor, context)\n    return"),
+    Mutant("a doubt does not hold back a text that was superseded", "store", _DECIDE, "restated or _write_doubt(actor, context)\n    return", "restated\n    return"),
     Mutant("an unprobed text may be current again", "store", _DECIDE, "is_held = not context.is_probed or _find", "is_held = _find"),
     Mutant("a private group takes global memories", "store", _DECIDE, "if context.group.private and context.draft.scope", "if False and context.draft.scope"),
     Mutant("a writer may make a memory global", "store", _DECIDE, "and widens and not actor.may(CURATE,", "and widens and not actor.may(WRITE,"),
