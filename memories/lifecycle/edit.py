@@ -90,7 +90,13 @@ class EditResult:
 
 @one_change
 def edit(
-    actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
+    actor: Actor,
+    id_: str | UUID,
+    change: EditDraft,
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    is_decided: bool = False,
 ) -> EditResult:
     """Change a live memory; the id of any version means the current one.
 
@@ -101,6 +107,7 @@ def edit(
 
     A verified memory becomes active again if a person who is not a curator changes its text. Where memories.store.policy
     holds the edit back, the new text waits as a candidate, or the other fields as a proposal; the memory stays as it is.
+    `is_decided`: a curator has decided about this change, so it does not wait: see carry_out_edit().
 
     Raises:
         InvalidInput, TooLarge: a value is not allowed, or no field is named.
@@ -112,7 +119,7 @@ def edit(
     ready = prepare_edit(actor, id_, change)
     with transaction.atomic():
         hold_groups([ready.memory.group_id])
-        edited = carry_out_edit(actor, ready, reason=reason)
+        edited = carry_out_edit(actor, ready, reason=reason, is_decided=is_decided)
         transaction.set_rollback(dry_run)
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""
     why = "; ".join(filter(None, (edited.why, owed_because)))

@@ -223,8 +223,9 @@ def _run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResul
 
 
 def _run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
-    """Change the proposed fields; new times are a new version with the same text."""
-    edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
+    """Change the proposed fields, which the curator has seen; new times are a new version with the same text."""
+    change = proposed_fields(proposal.arguments)
+    edited = edit(actor, target_of(proposal).id, change, reason=reason, is_decided=True)
     memory = edited.memory
     lines = tuple(
         gettext("{label}: {text}").format(
