@@ -256,6 +256,6 @@ def _carry_out_supersede(
     )
     done = change_fields(
         actor, old, Operation.SUPERSEDE, new, consequences,
-        reason=reason, dry_run=dry_run, follow_up=follow_up,
+        reason=reason, dry_run=dry_run, follow_up=follow_up, settles=True,
     )  # fmt: skip
     return replace(done, successor=by.id)
