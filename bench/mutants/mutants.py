@@ -115,7 +115,7 @@ MUTANTS: Final = (
     Mutant("another token of a person counts as oneself", "undo", _REVERSE, "since.exclude(actor=self.actor.name, token=self.actor.token_id)", "since.exclude(actor=self.actor.name)"),
     Mutant("a memory that was judged since is hidden", "undo", _REVERSE, "if touched and (self.terms.partial or _DECIDED & touched):", "if touched and self.terms.partial:"),
     Mutant("what was changed after a restore is hidden with its undo", "undo", _REVERSE, "if _goes_away(row) and not self.terms.partial:", "if False:"),
-    Mutant("an undo closes what a person has decided about", "undo", _REVERSE, "if self._is_decided(found, row):", "if False:"),
+    Mutant("an undo closes what a person has decided about", "undo", _REVERSE, "if self._later_changes(row):", "if False:"),
     Mutant("a run's undo overwrites a decision made since", "undo", _REVERSE, "if changed and (not self.terms.partial or is_whole):", "if changed and not self.terms.partial:"),
     Mutant("an undo forgets the recalls since", "undo", _REVERSE, "max(0, found.access_count - (after - old))", "old"),
     Mutant("a move is undone without a right in the other group", "undo", _REVERSE, 'for group in row.values["group_id"]:', "for group in ():"),
