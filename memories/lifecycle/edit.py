@@ -39,7 +39,7 @@ from memories.queries.versions import find_head_to_replace, find_memory, version
 from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
 from memories.store.change import change_row, changed_meanwhile
 from memories.store.derived import withdraw_replaced
-from memories.store.for_review import link_neighbours, link_successor, settle_replaced
+from memories.store.for_review import link_neighbours, link_successor, settle_doubts
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change, held_back, refuse_write
@@ -310,7 +310,8 @@ def _write_version(
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)
-    settle_replaced(actor, old)
+    if actor.decides(old.group_id):  # an agent's edit decides nothing
+        settle_doubts(actor, old, Operation.EDIT)
     _note_doubt(actor, new, doubt)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)

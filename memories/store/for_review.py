@@ -160,9 +160,3 @@ def settle_doubts(actor: Actor, memory: Memory, how: str, *, only: Q | None = No
         )
         read_doubts([memory])
     return ids
-
-
-def settle_replaced(actor: Actor, old: Memory) -> None:
-    """Settle the doubt about a text that an edit replaces; an agent's edit decides nothing."""
-    if actor.decides(old.group_id):
-        settle_doubts(actor, old, Operation.EDIT)
