@@ -250,6 +250,8 @@ def _put_in_place(
 ) -> _Replacement:
     """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
+        ready.memory.refresh_from_db()  # it may have changed before the group was held
+        check_successor(memory, ready.memory, field="successor")
         return _Replacement(
             ready.memory,
             ready.memory,

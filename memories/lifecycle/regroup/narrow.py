@@ -24,7 +24,6 @@ from memories.types import Scope, State, Type
 from storage.bulk import batches
 
 UNDONE = "the group was made global again"
-_Staying = dict[int, StayingMemory]
 
 
 @dataclass(frozen=True)
@@ -99,10 +98,11 @@ def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, .
     rows = {
         row.key: row for row in narrowed.order_by("-key")
     }  # the newest first: what stays keeps its former versions
-    changed, staying = 0, _Staying()
+    later = narrowed.filter(superseded_by__scope=Scope.GROUP).values_list("superseded_by", flat=True)
+    own = set(later) - rows.keys()
+    changed, staying = 0, dict[int, StayingMemory]()
     for row in rows.values():
-        successor = row.superseded_by_id
-        if successor in staying or (successor is not None and successor not in rows and is_own(successor)):
+        if row.superseded_by_id in staying or row.superseded_by_id in own:
             staying[row.key] = StayingMemory(row.id, "a newer version of it is the group's own")
             continue
         values = {"scope": (Scope.GLOBAL, Scope.GROUP)}
@@ -110,11 +110,6 @@ def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, .
         changed += done.restored
         staying |= {each.row: StayingMemory(row.id, each.why) for each in done.kept}
     return changed, tuple(staying.values())
-
-
-def is_own(key: int) -> bool:
-    """True if the memory is its group's own."""
-    return Memory.objects.filter(key=key, scope=Scope.GROUP).exists()
 
 
 def _narrowed_ids(group: Group) -> list[str]:
