@@ -36,7 +36,7 @@ class Visibility(Narrowing):
     all groups. `now` is the time of the query: memories that have expired by then are never visible. For a query about
     the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
-    keys of rows that hang on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
+    keys of rows that depend on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
     """
 
     groups: frozenset[int] | None

@@ -32,8 +32,7 @@ WORD: Final = "word"
 WORD_KINDS: Final = (FindingKind(WORD, Family.WORD, "a word that the group masks"),)
 _SECRET_KINDS: Final = tuple(
     dict.fromkeys(
-        FindingKind(rule.kind, Family.GUESSED if rule.is_guess else Family.SECRET, rule.label)
-        for rule in RULES
+        FindingKind(rule.kind, Family.GUESSED if rule.guess else Family.SECRET, rule.label) for rule in RULES
     )
 )
 KINDS: Final = {

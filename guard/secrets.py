@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -28,7 +28,6 @@ class _SecretRule:
     near: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     guess: str = ""
-    is_guess: bool = field(default=False)
 
 
 def read_rules(path: Path = DATA / "secrets.toml") -> tuple[_SecretRule, ...]:
@@ -44,7 +43,6 @@ def read_rules(path: Path = DATA / "secrets.toml") -> tuple[_SecretRule, ...]:
             tuple(rule.get("near", ())),
             tuple(rule.get("checks", ())),
             rule.get("guess", ""),
-            "guess" in rule,
         )
         for rule in rules
     )

@@ -33,7 +33,7 @@ BANNED = {
     "somebody, nobody: name the person, actor or client": r"\b(?:some|no)body\b",
     "beside: next to, besides, alongside": r"\bbeside\b",
     "is no …: is not a …": r"(?<!there )\b(?:is|are) no (?!longer\b|more\b|less\b|better\b|nearer\b)\w",
-    "a docstring that begins with Give": r'\A"""Gives? ',
+    "a sentence that begins with Give": r'(?-i:(?:\A"{0,3}|[.;:] )Gives? )',
 }
 
 

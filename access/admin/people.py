@@ -101,7 +101,7 @@ class InviteForm(forms.Form):
                 initial=Role.CONTRIBUTOR if is_everyone else "",
                 required=False,
                 widget=UnfoldAdminSelectWidget(),
-                help_text=gettext("Everybody who is invited joins this group.") if is_everyone else "",
+                help_text=gettext("Everyone who is invited joins this group.") if is_everyone else "",
             )
         self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "may_curate", "how"])
 

@@ -324,7 +324,7 @@ def _find_tail_error(origin: str, chain: str) -> str:
     """The error if rows follow the head. One statement, so head and rows are of the same moment."""
     head = AuditHead.objects.filter(origin=OuterRef("origin"), chain=OuterRef("chain")).values("seq")
     behind = AuditEntry.objects.filter(origin=origin, chain=chain, seq__gt=Subquery(head))
-    return "there are rows behind the chain's end" if behind.exists() else ""
+    return "there are rows after the chain's end" if behind.exists() else ""
 
 
 def find_row_error(entry: AuditEntry, previous: str, expected: int) -> str:

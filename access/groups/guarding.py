@@ -300,7 +300,7 @@ def _refusal(refused: Sequence[TextFinding], policy: Policy) -> SensitiveText:
     )
     label = kind_of(first.kind).label
     hint = (
-        f"Leave it out and say where it is kept. If it is none, send the text again with allow: {', '.join(kinds)}."
+        f"Leave it out and say where it is kept. If it is a false alarm, send the text again with allow: {', '.join(kinds)}."
         if can_allow
         else "Leave it out and say where it is kept."
     )

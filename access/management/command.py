@@ -88,7 +88,7 @@ THREAD: Final = option("--thread", default="", metavar="NAME", help="the thread 
 SOURCE: Final = option("--source", default="", metavar="NAME", help="only from this source")
 LIMIT: Final = option("--limit", type=int, metavar="N", help="how many at most")
 CURSOR: Final = option("--cursor", default="", help="the `next` value of the previous page")
-ALLOW: Final = many("--allow", "KIND", "a guessed secret that is none, such as password")
+ALLOW: Final = many("--allow", "KIND", "a kind of guessed secret that is a false alarm, such as password")
 TO_FILE: Final = option("--to", type=Path, metavar="FILE")
 PORT: Final = option("--port", help="port to listen on; default: the setting server.port")
 USER: Final = option("--user", help="the user that the token acts for; default: the first superuser")

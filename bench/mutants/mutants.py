@@ -68,7 +68,7 @@ _TOKENS, _CHAINS, _VERIFY = "access/tokens/__init__.py", "access/audit/chains.py
 # fmt: off
 MUTANTS: Final = (
     Mutant("a quarantined exact text may be reinforced", "store", _DECIDE, "    if exact.trust in WITHDRAWN_TRUSTS:", "    if exact.trust == Trust.REJECTED:"),
-    Mutant("a doubt does not hold back a text that was superseded", "store", _DECIDE, "find_withdrawn_doubt(actor, context) or _write_doubt(actor, context)\n    return", "find_withdrawn_doubt(actor, context)\n    return"),
+    Mutant("a doubt does not hold back a text that was superseded", "store", _DECIDE, "restated or _write_doubt(actor, context)\n    return", "restated\n    return"),
     Mutant("an unprobed text may be current again", "store", _DECIDE, "is_held = not context.is_probed or _find", "is_held = _find"),
     Mutant("a private group takes global memories", "store", _DECIDE, "if context.group.private and context.draft.scope", "if False and context.draft.scope"),
     Mutant("a writer may make a memory global", "store", _DECIDE, "and widens and not actor.may(CURATE,", "and widens and not actor.may(WRITE,"),
@@ -115,7 +115,7 @@ MUTANTS: Final = (
     Mutant("another token of a person counts as oneself", "undo", _REVERSE, "since.exclude(actor=self.actor.name, token=self.actor.token_id)", "since.exclude(actor=self.actor.name)"),
     Mutant("a memory that was judged since is hidden", "undo", _REVERSE, "if touched and (self.terms.partial or _DECIDED & touched):", "if touched and self.terms.partial:"),
     Mutant("what was changed after a restore is hidden with its undo", "undo", _REVERSE, "if _goes_away(row) and not self.terms.partial:", "if False:"),
-    Mutant("an undo closes what a person has decided about", "undo", _REVERSE, "if self._later_changes(row, found._meta.db_table):", "if False:"),
+    Mutant("an undo closes what a person has decided about", "undo", _REVERSE, "if self._later_changes(row):", "if False:"),
     Mutant("a run's undo overwrites a decision made since", "undo", _REVERSE, "if changed and (not self.terms.partial or is_whole):", "if changed and not self.terms.partial:"),
     Mutant("an undo forgets the recalls since", "undo", _REVERSE, "max(0, found.access_count - (after - old))", "old"),
     Mutant("a move is undone without a right in the other group", "undo", _REVERSE, 'for group in row.values["group_id"]:', "for group in ():"),

@@ -55,7 +55,7 @@ def home_messages(config: Config) -> _Found:
     if not home.exists():
         return []  # created with the right mode when first needed
     if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
-        hint = "Give the folder to the user that runs Loci, or set LOCI_HOME to another folder."
+        hint = "Make the user that runs Loci the owner of the folder, or set LOCI_HOME to another folder."
         return [Error(f"LOCI_HOME {home} is not a writable folder.", hint=hint, id="loci.E004")]
     private = ((home, "700"), (home / "keys", "700"), (home / "keys" / "django.key", "600"))
     message = gettext("Other users can read {path}.")
@@ -89,7 +89,7 @@ def _check_removed(config: Config) -> _Found:
     if not found:
         return []
     message = f"Settings that no longer exist are ignored: {', '.join(found)}."
-    return [Warning(message, hint="Take them out; Loci chooses these values.", id="loci.W007")]
+    return [Warning(message, hint="Remove them: Loci chooses these values itself.", id="loci.W007")]
 
 
 @_registered

@@ -147,7 +147,7 @@ class Server:
         "INFO", "Lowest level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
     )
     log_format: Literal["text", "json"] = key(
-        "text", "What a line of the log is: text, or an object of JSON.", variable="LOCI_LOG_FORMAT"
+        "text", "Format of a line of the log: text or a JSON object.", variable="LOCI_LOG_FORMAT"
     )
     log_file_mb: int = key(
         10,

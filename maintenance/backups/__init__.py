@@ -17,6 +17,7 @@ from access.groups.fingerprints import fingerprint_key
 from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import (
+    BEFORE_UPGRADE,
     PLAIN,
     Backup,
     backup_lock,
@@ -26,9 +27,11 @@ from maintenance.backups.folder import (
     work_folder,
 )
 from maintenance.backups.open_copy import (
+    applied_migrations,
     describe_store,
     key_files,
     memory_ids,
+    pending_migrations,
     table_counts,
 )
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
@@ -77,6 +80,23 @@ def make_backup(
         payload={"action": "create", "bytes": made.size_bytes, "rotated": rotated},
     )
     return replace(made, rotated=tuple(rotated))
+
+
+def back_up_before_upgrade() -> Path | None:
+    """Back up a store that lacks migrations, as it is; None if there is no store yet, or none is lacking.
+
+    The log has no row about it: the tables may lack what a row needs.
+
+    Raises:
+        Unavailable, Conflict: as make_backup().
+    """
+    if not applied_migrations().get("memories") or not pending_migrations():
+        return None
+    copies().check()
+    with backup_lock():
+        made = write_backup(new_path(BEFORE_UPGRADE, timezone.now()), ignore_progress)
+        rotate(BEFORE_UPGRADE, keep=settings.LOCI.maintenance.backups_kept)
+    return made.path
 
 
 def list_backups(actor: Actor) -> list[Backup]:

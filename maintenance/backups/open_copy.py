@@ -42,11 +42,12 @@ def describe_store() -> BackupManifest:
 
 
 def table_counts() -> dict[str, int]:
-    """Number of rows in each of Loci's tables."""
+    """Number of rows in each of Loci's tables that the store has; one of an older version lacks some."""
+    there = set(connection.introspection.table_names())
     return {
         model._meta.db_table: model._default_manager.count()
         for model in apps.get_models()
-        if model._meta.managed and not model._meta.proxy
+        if model._meta.managed and not model._meta.proxy and model._meta.db_table in there
     }
 
 
@@ -105,7 +106,7 @@ def migrate_copy() -> list[str]:
     """Migrate the opened copy; return the migrations that ran."""
     pending = pending_migrations()
     if pending:
-        call_command("migrate", verbosity=0, interactive=False)
+        call_command("migrate", verbosity=0, interactive=False, no_backup=True)
     with transaction.atomic():
         renew_triggers(connection)  # those of a file of unknown origin may do anything
     return pending

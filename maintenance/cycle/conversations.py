@@ -93,12 +93,13 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _Conversati
     if not made.text.strip() or not quoted:
         return None
     moments = [row.moment for row in turns]
+    is_everybodys = all(row.scope == Scope.GLOBAL for row in quoted)
     draft = check_draft(
         Draft(
             made.text,
             type=Type.EPISODIC,
             group=turn.group.slug,
-            scope=Scope.GROUP if turn.group.private else quoted[0].scope,
+            scope=Scope.GROUP if turn.group.private or not is_everybodys else Scope.GLOBAL,
             metadata={"conversation": thread.name, "turns": len(turns)},
             source=CONVERSATION_SOURCE,
             valid_from=min(moments),

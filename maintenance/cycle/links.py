@@ -1,20 +1,10 @@
 """Links that a run creates, recorded so that undo removes them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, Memory
-from memories.store.for_review import link
-
-
-def create_link(recorder: Recorder, turn: Turn, source: Memory, target: Memory, **about: Any) -> bool:
-    """Link the roots of two chains, inside the batch's transaction.
-
-    False if they are linked already, or are the same chain.
-    """
-    return link(recorder.actor, source, target, at=turn.now, **about)[1]
 
 
 def create_links(

@@ -14,7 +14,7 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.models import Group
 from maintenance.cycle.compaction import usable_encoder
-from maintenance.cycle.links import create_link, create_links
+from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
 from maintenance.cycle.step import Batch, Turn
@@ -30,6 +30,7 @@ from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version
 from memories.store.derived import PROMOTE_AT_LEAST
+from memories.store.for_review import link
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.policy import policy_doubt
@@ -190,18 +191,18 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
     neighbours = proposal.prepared.current_neighbours(turn.group.key)
     if withdrawn_doubt(neighbours):
         return {}  # it restates a retracted memory
-    known = list(_find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
+    known = list(_find_facts_with_text(turn, proposal.prepared.draft.content)) or _find_restated(
         turn, neighbours
     )
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
     if known and live is None:
         return {}  # superseded, forgotten or merged: a decision about this text exists
     if live is not None:
-        links = [
-            create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
+        added = sum(
+            link(recorder.actor, live, event, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON, at=turn.now)[1]
             for event in events
-        ]
-        return {"evidence": sum(links)} if any(links) else {}
+        )
+        return {"evidence": added} if added else {}
     fact = _propose_fact(turn, proposal, neighbours, recorder)
     evidence = create_links(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
     return {"promoted": 1, "evidence": evidence}
@@ -213,7 +214,7 @@ def _trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
     return Trust.CANDIDATE if doubt else Trust.ACTIVE
 
 
-def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
+def _find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
     """The group's own fact that states the same in other words, as a list of at most one."""
     return [
         neighbour.memory
@@ -233,8 +234,8 @@ def _propose_fact(
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:
         if neighbour.link_kind is not None:
-            create_link(
-                recorder, turn, fact, neighbour.memory,
+            link(
+                recorder.actor, fact, neighbour.memory, at=turn.now,
                 kind=neighbour.link_kind, score=neighbour.cosine, reason=neighbour.why, evidence=neighbour.evidence,
             )  # fmt: skip
     return fact

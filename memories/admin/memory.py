@@ -244,6 +244,8 @@ def _describe_purge(proof: Certificate) -> str:
         memories=proof.memories, pieces=proof.pieces, links=proof.links, payloads=proof.log_payloads,
         recalls=proof.recall_logs, blanked=proof.recalls_blanked,
     )  # fmt: skip
-    checked = (gettext(" Checked: {place}.").format(place=place) for place in proof.checked)
-    remains = (gettext(" Still there: {place}.").format(place=place) for place in proof.remains)
-    return "".join([line, *checked, *remains])
+    places = ", ".join(f"{place} {count}" for place, count in proof.cleared.items())
+    cleared = [gettext("Cleared in other places: {places}.").format(places=places)] if places else []
+    checked = [gettext("Checked: {place}.").format(place=place) for place in proof.checked]
+    remains = [gettext("Still there: {place}.").format(place=place) for place in proof.remains]
+    return " ".join([line, *cleared, *checked, *remains])

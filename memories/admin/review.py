@@ -206,7 +206,7 @@ def parse_entries(text: str) -> list[list[str]]:
         raise InvalidInput("'entries' is not a list of lists of names of audit rows.", field="entries")
     if not 1 <= len(lists) <= _MAX_CHOSEN:
         raise InvalidInput(
-            gettext("Give 1 to {max_chosen} decisions.").format(max_chosen=_MAX_CHOSEN), field="entries"
+            gettext("Send 1 to {max_chosen} decisions.").format(max_chosen=_MAX_CHOSEN), field="entries"
         )
     return lists
 

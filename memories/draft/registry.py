@@ -212,7 +212,7 @@ RECORD_FIELDS: Final = (
         older="",
         on_edit=OnEdit.IN_PLACE,
         not_in=frozenset({FieldInput.NEW_FORM, FieldInput.EDIT_FORM}),
-        help="the commit it hangs on; recall leaves it out where the branch does not contain that",
+        help="the commit it depends on; recall leaves it out where the branch does not contain that commit",
     ),
 )
 BY_NAME: Final[Mapping[str, RecordField]] = {field.name: field for field in RECORD_FIELDS}

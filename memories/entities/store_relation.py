@@ -90,7 +90,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         if _is_memory_id(end):
             find_memory(actor, end, field=name)
         elif not clean_line(end, field=name, max_chars=MAX_NAME_CHARS):
-            raise InvalidInput(f"'{name}' is empty.", hint="Give a name or a memory id.", field=name)
+            raise InvalidInput(f"'{name}' is empty.", hint="Pass a name or a memory id.", field=name)
     prepared = {end: _prepare_entity(actor, end, draft.group) for end in (draft.subject, draft.object)}
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)

@@ -39,7 +39,7 @@ from memories.queries.versions import find_head_to_replace, find_memory, version
 from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
 from memories.store.change import change_row, changed_meanwhile
 from memories.store.derived import withdraw_replaced
-from memories.store.for_review import link_neighbours, link_successor, settle_replaced
+from memories.store.for_review import link_neighbours, link_successor, settle_doubts
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change, held_back, refuse_write
@@ -47,12 +47,13 @@ from memories.store.supersede import move_ends, rows_called_off
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import (
     LABELS,
+    Withdrawn,
     find_withdrawn,
     find_withdrawn_labels,
     refuse_withdrawn_reason,
     repeated_text,
 )
-from memories.store.withdrawn.near import UNPROBED, in_other_dress, withdrawn_doubt
+from memories.store.withdrawn.near import UNPROBED, restated_doubt, with_marked
 from memories.types import VISIBLE_TRUSTS, State, Trust
 
 _VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
@@ -89,7 +90,13 @@ class EditResult:
 
 @one_change
 def edit(
-    actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
+    actor: Actor,
+    id_: str | UUID,
+    change: EditDraft,
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    is_decided: bool = False,
 ) -> EditResult:
     """Change a live memory; the id of any version means the current one.
 
@@ -100,6 +107,7 @@ def edit(
 
     A verified memory becomes active again if a person who is not a curator changes its text. Where memories.store.policy
     holds the edit back, the new text waits as a candidate, or the other fields as a proposal; the memory stays as it is.
+    `is_decided`: a curator has decided about this change, so it does not wait: see carry_out_edit().
 
     Raises:
         InvalidInput, TooLarge: a value is not allowed, or no field is named.
@@ -111,7 +119,7 @@ def edit(
     ready = prepare_edit(actor, id_, change)
     with transaction.atomic():
         hold_groups([ready.memory.group_id])
-        edited = carry_out_edit(actor, ready, reason=reason)
+        edited = carry_out_edit(actor, ready, reason=reason, is_decided=is_decided)
         transaction.set_rollback(dry_run)
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""
     why = "; ".join(filter(None, (edited.why, owed_because)))
@@ -224,7 +232,7 @@ def _find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
         refuse_write(actor, memory)
     if not change.wanted():
         allowed = ", ".join(field.name for field in EDITED)
-        raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")
+        raise InvalidInput("The edit names no field.", hint=f"Pass one or more of: {allowed}.")
     if memory.state != State.LIVE:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
     if called_off := rows_called_off(memory):
@@ -264,16 +272,16 @@ def _write_version(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, reason: str, is_decided: bool
 ) -> EditResult:
     """Write the next row of the chain, or a candidate next to it if a person must decide; inside the transaction."""
-    draft, now = prepared.draft, timezone.now()
+    draft, now, withdrawn = prepared.draft, timezone.now(), None
     if draft.content != old.content:
         withdrawn = find_withdrawn(old.group, old.scope, draft.content)
-        if withdrawn is not None and withdrawn.is_refused:
-            raise Conflict(capfirst(withdrawn.describe(actor)), field="content")
+    if withdrawn is not None and withdrawn.is_refused:
+        raise Conflict(capfirst(withdrawn.describe(actor)), field="content")
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
         hint = "Retract one of the two."
         raise Conflict(f"The same text is live as {twin.id}.", hint=hint, field="content")
-    doubt = _find_edit_doubt(actor, old, prepared, is_decided=is_decided)
+    doubt = _find_edit_doubt(actor, old, prepared, withdrawn, is_decided=is_decided)
     if doubt.holds(old):
         return _queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
@@ -292,7 +300,8 @@ def _write_version(
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)
-    settle_replaced(actor, old)
+    if actor.decides(old.group_id):  # an agent's edit decides nothing
+        settle_doubts(actor, old, Operation.EDIT)
     _note_doubt(actor, new, doubt)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
@@ -323,34 +332,30 @@ def _trust_after_edit(actor: Actor, old: Memory) -> str:
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
-def _find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> _EditDoubt:
-    """Why a person has to see the new text first; without a reason if no person has to."""
+def _find_edit_doubt(
+    actor: Actor, old: Memory, prepared: PreparedDraft, withdrawn: Withdrawn | None, *, is_decided: bool
+) -> _EditDoubt:
+    """Why a person has to see the new text first; without a reason if no person has to.
+
+    `withdrawn` is the text that the new one's marks repeat.
+    """
+    is_same_text = prepared.draft.content == old.content
     if is_decided:
-        _refuse_restated(actor, prepared, old)
+        if not is_same_text:
+            _refuse_restated(actor, prepared, old, withdrawn)
         return _EditDoubt()
     policy = held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
     if quarantined := held_for_person(prepared.draft):
         return _EditDoubt(policy=policy, guard=quarantined)
-    if prepared.draft.content == old.content:
+    if is_same_text:
         return _EditDoubt(policy=policy)
-    restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
+    neighbours = prepared.current_neighbours(old.group.key)
+    restated = restated_doubt(actor, old.group, withdrawn, neighbours)
+    [restates] = with_marked([tuple(each for each in neighbours if each.is_withdrawn)], [withdrawn])
     if prepared.is_probed(old.group.key):
         return _EditDoubt(restated, policy, restates)
     awaits = "" if restated or policy or old.trust not in VISIBLE_TRUSTS else _trust_after_edit(actor, old)
     return _EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
-
-
-def find_restated(
-    actor: Actor, old: Memory, prepared: PreparedDraft, neighbours: tuple[Neighbour, ...]
-) -> tuple[str, tuple[Neighbour, ...]]:
-    """Why the new text may restate a withdrawn one, and the withdrawn memories that it restates."""
-    text = prepared.draft.content
-    found = tuple(neighbour for neighbour in neighbours if neighbour.is_withdrawn)
-    dressed = find_withdrawn(old.group, old.scope, text)
-    if dressed is None:
-        return withdrawn_doubt(found, actor=actor, group=old.group), found
-    memory = Memory.objects.filter(id=dressed.tombstone.memory_id).select_related("group", "thread").first()
-    return dressed.doubt(actor), (*([in_other_dress(memory)] if memory is not None else ()), *found)
 
 
 def _note_doubt(actor: Actor, new: Memory, doubt: _EditDoubt) -> None:
@@ -360,13 +365,12 @@ def _note_doubt(actor: Actor, new: Memory, doubt: _EditDoubt) -> None:
         Unprobed.objects.create(memory=new, trust=doubt.awaits)
 
 
-def _refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory) -> None:
+def _refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory, withdrawn: Withdrawn | None) -> None:
     """Raise Conflict if a text restates a withdrawn one; a former text of the same chain is not a restatement."""
     neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
         neighbours = tuple(neighbour for neighbour in neighbours if neighbour.memory.root_key != old.root_key)
-    restated, _ = find_restated(actor, old, prepared, neighbours)
-    if restated:
+    if restated := restated_doubt(actor, old.group, withdrawn, neighbours):
         raise Conflict(
             f"Nothing was changed: {restated}.",
             hint="Lift its tombstone, or use another text.",

@@ -222,6 +222,8 @@ def _carry_out_supersede(
     new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
 
     def follow_up() -> DerivedChanges:
+        by.refresh_from_db()  # it may have changed before the group was held
+        check_successor(old, by, field="by")
         moved = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else 0
         gone = withdraw_replaced(actor, old)
         bring_plan_forward(actor, old, by, now)
@@ -231,6 +233,7 @@ def _carry_out_supersede(
     begins = "" if has_begun(by, now) else begins.format(valid_from=by.valid_from)
     line = gettext("{id} takes its place{begins}, and its id leads there").format(id=by.id, begins=begins)
     done = change_fields(
-        actor, old, Operation.SUPERSEDE, new, (line,), reason=reason, dry_run=dry_run, follow_up=follow_up
-    )
+        actor, old, Operation.SUPERSEDE, new, (line,),
+        reason=reason, dry_run=dry_run, follow_up=follow_up, settles=True,
+    )  # fmt: skip
     return replace(done, successor=by.id)

@@ -250,6 +250,8 @@ def _put_in_place(
 ) -> _Replacement:
     """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
+        ready.memory.refresh_from_db()  # it may have changed before the group was held
+        check_successor(memory, ready.memory, field="successor")
         line = gettext("its id leads to {id} from now on").format(id=ready.memory.id)
         return _Replacement(ready.memory, ready.memory, (line,))
     if ready.edit is not None:
@@ -282,6 +284,6 @@ def _waiting_successor(successor: Memory, why: str) -> _Replacement:
 def _same_text_error() -> InvalidInput:
     return InvalidInput(
         "The successor has the same text as the retracted memory.",
-        hint="Give the right text.",
+        hint="Pass the right text.",
         field="successor",
     )

@@ -299,7 +299,7 @@ def _rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
     return (
         gettext("recall does not return it"),
         gettext(
-            "the same text is live as {id}, so no tombstone is laid; merge it into that one to keep its wording"
+            "the same text is live as {id}, so no tombstone is created; merge it into that one to keep its wording"
         ).format(id=same.id),
     )
 

@@ -40,11 +40,6 @@ def known_span(version: Memory) -> TimeSpan:
     return TimeSpan(version.created_at, None if version.state in NOT_WITHDRAWN else version.retired_at)
 
 
-def _version_at(memory: Memory, visibility: Visibility) -> Memory | None:
-    """The newest version of the memory's chain inside a Visibility of the past, if any."""
-    return versions_at([memory], {memory.key: head_of(memory)}, visibility).get(memory.key)
-
-
 def versions_at(
     rows: Sequence[Memory], heads: Mapping[int, Memory], visibility: Visibility
 ) -> dict[int, Memory]:
@@ -59,12 +54,12 @@ def versions_at(
 
 
 def require_version_at(memory: Memory, visibility: Visibility) -> Memory:
-    """The same as _version_at().
+    """The newest version of the memory's chain inside a Visibility of the past.
 
     Raises:
         NotFound: no version was true and known then; the hint has the given version's periods.
     """
-    found = _version_at(memory, visibility)
+    found = versions_at([memory], {memory.key: head_of(memory)}, visibility).get(memory.key)
     if found is None:
         moments = [
             f"{word} at {moment:%Y-%m-%d %H:%M} UTC"

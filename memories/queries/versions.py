@@ -71,7 +71,7 @@ def find_memory(
     """
     visible = visibility or listed_by(actor, None)
     if digits := parse_short_id(id_):
-        memory = _find_by_short_id(digits, visible, field=field)
+        memory = find_by_short_ids([digits], visible, field=field)[digits]
     else:
         wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
         memory = _BY_ID.first(str(wanted))
@@ -80,15 +80,10 @@ def find_memory(
     return memory
 
 
-def _find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") -> Memory | None:
-    """The visible row whose id ends with these digits; None without one. Raises InvalidInput if there are several."""
-    return find_by_short_ids([digits], visibility, field=field)[digits]
-
-
 def find_by_short_ids(
     wanted: Sequence[str], visibility: Visibility, *, field: str = "id"
 ) -> dict[str, Memory | None]:
-    """_find_by_short_id() for each of several; one query."""
+    """The visible row whose id ends with each of these digits, None without one; one query. Raises InvalidInput for several."""
     if not wanted:
         return {}
     ending = Q(*map(id_ends_with, wanted), _connector=Q.OR)
@@ -117,7 +112,7 @@ def find_named(actor: Actor, text: str | UUID, *, field: str = "id") -> Memory |
         InvalidInput: several visible ids end so.
     """
     if digits := parse_short_id(text):
-        return _find_by_short_id(digits, listed_by(actor, None), field=field)
+        return find_by_short_ids([digits], listed_by(actor, None), field=field)[digits]
     try:
         id_ = parse_id(text)
     except InvalidInput:

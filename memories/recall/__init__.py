@@ -55,9 +55,7 @@ MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
-_UNKNOWN_CHECKOUT = (
-    "Some of this hangs on commits; which repository you work in is not known, so nothing is left out."
-)
+_UNKNOWN_CHECKOUT = "Some of these memories depend on commits; which repository you work in is not known, so nothing is left out."
 _UNLIMITED = 1 << 40  # tokens of an answer to ids without a budget
 
 

@@ -14,24 +14,24 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
-from access.audit.chains import OWN, find_row
+from access.audit.chains import find_row
 from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound
 from access.models import AuditEntry
 from memories.draft import EditDraft, check_choice
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import edit
+from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.target import check_shown, require_person, require_right
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import changes_of, rows_of, rows_of_log
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
-from memories.review.proposals import approve_proposal, find_proposal, reject_proposal
+from memories.review.proposals import approve_proposal, find_proposal, last_entry, reject_proposal
 from memories.review.sensitive import OLD_VERSION, keep_text, mask_values
 from memories.types import Trust
-from storage.changes import apart, current_change
+from storage.changes import apart
 
 MAX_AT_ONCE: Final = 500
 MAX_ENTRIES: Final = 6  # a decision names at most three
@@ -168,7 +168,7 @@ def _apply_verb(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]
     verb = verbs.VERBS[decision.verb]
     id_, other = (decision.id, _other_id(decision)) if verb.other else (_single_id(decision), "")
     done = verb.apply(actor, id_, other=str(other), text=decision.content, reason=decision.reason)
-    return [_DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))]
+    return [_DecisionResult(done.consequences, done.id, last_entry(Operation(done.verb), memory_id=done.id))]
 
 
 def _approve_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
@@ -193,9 +193,10 @@ def edit_text(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     if not decision.content.strip():
         raise InvalidInput("The new text is empty.", hint="Type the new text.", field="content")
     edited = edit(actor, decision.id, EditDraft(content=decision.content), reason=decision.reason)
+    is_queued = edited.outcome == EditOutcome.QUEUED
     waits = gettext("it waits: {why}").format(why=edited.why)
-    consequence = waits if edited.why else gettext("a new version has this text")
-    entry = _last_entry(edited.memory.id, Operation.EDIT)
+    consequence = waits if is_queued else gettext("a new version has this text")
+    entry = last_entry(Operation.EDIT, memory_id=edited.memory.id)
     return [_DecisionResult((consequence,), edited.memory.id, entry)]
 
 
@@ -216,7 +217,7 @@ def _keep_one(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
     """Leave sensitive text as it is."""
     memory, _ = keep_text(actor, _single_id(decision), reason=decision.reason)
     lines = (gettext("the text stays as it is"), gettext("secrets of a certain format reach no agent"))
-    return [_DecisionResult(lines, memory.id, _last_entry(memory.id, Operation.GUARD))]
+    return [_DecisionResult(lines, memory.id, last_entry(Operation.GUARD, memory_id=memory.id))]
 
 
 def _replace_other(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult]:
@@ -239,7 +240,7 @@ def _dismiss_link(actor: Actor, decision: ReviewDecision) -> list[_DecisionResul
     link = close_link(
         actor, parse_id(decision.link, field="link"), status=LinkStatus.DISMISSED, reason=decision.reason
     )
-    entry = _last_entry(link.source.id, Operation.LINK)
+    entry = last_entry(Operation.LINK, memory_id=link.source.id)
     return [_DecisionResult((gettext("both memories stay as they are"),), link.source.id, entry)]
 
 
@@ -250,7 +251,7 @@ def _settle_link(actor: Actor, decision: ReviewDecision) -> list[_DecisionResult
     if link is None or link.status != LinkStatus.OPEN:
         return []
     close_link(actor, id_, status=LinkStatus.SETTLED, reason=decision.reason)
-    entry = _last_entry(link.source.id, Operation.LINK)
+    entry = last_entry(Operation.LINK, memory_id=link.source.id)
     return [_DecisionResult((gettext("the link is settled"),), link.source.id, entry)]
 
 
@@ -270,13 +271,6 @@ def _other_id(decision: ReviewDecision) -> str | UUID:
             f"'{decision.verb}' takes two memories.", hint="Choose the other one.", field="other"
         )
     return decision.other
-
-
-def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
-    """The name of the audit row that this decision has written about the memory; empty if it wrote none."""
-    about = {"origin": OWN, "memory_id": memory_id, "operation": operation}
-    rows = AuditEntry.objects.filter(change=current_change(), **about)
-    return tuple(row.name for row in rows.order_by("-key")[:1])
 
 
 @one_change

@@ -7,6 +7,7 @@ instructions: a newer text of the same file replaces the one that was accepted.
 import hashlib
 from typing import Final
 
+from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
@@ -52,13 +53,14 @@ def propose_instructions(actor: Actor, group: Group, text: str, *, file: str, is
     declined = about.filter(status=ProposalStatus.REJECTED).order_by("-key")[:50]
     if any(row.arguments.get("text") == text for row in declined):
         return False
-    for row in waiting:
-        if about.filter(pk=row.pk, status=ProposalStatus.WAITING).update(status=ProposalStatus.STALE):
-            log_proposal(actor, row, "stale")
-    propose(
-        actor, INSTRUCTIONS, group=group, version=version, why=WHY, subject=subject, reason=f"from {file}"[:500],
-        arguments={"text": text, "file": file, "whole": is_whole}, allows_instructions=True,
-    )  # fmt: skip
+    with transaction.atomic():
+        for row in waiting:
+            if about.filter(pk=row.pk, status=ProposalStatus.WAITING).update(status=ProposalStatus.STALE):
+                log_proposal(actor, row, "stale")
+        propose(
+            actor, INSTRUCTIONS, group=group, version=version, why=WHY, subject=subject, reason=f"from {file}"[:500],
+            arguments={"text": text, "file": file, "whole": is_whole}, allows_instructions=True,
+        )  # fmt: skip
     return True
 
 

@@ -41,6 +41,7 @@ from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store.policy import Change
 from memories.types import State
+from storage.changes import current_change
 
 RELATED: Final = ("group", *(f"memory__{name}" for name in RELATED_ROWS))
 BATCH_ROWS: Final = 200
@@ -97,7 +98,9 @@ def approve_proposal(
     why = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
     done = proposal_kinds()[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
-    entries = _undoing_entries(proposal, done)
+    operation = proposal_kinds()[proposal.verb].undone_from
+    about = {"memory_id": done.id} if proposal.memory is not None else {"group": proposal.group.id}
+    entries = last_entry(operation, **about) if operation is not None else ()
     return done, (name, *entries) if entries else ()
 
 
@@ -150,19 +153,17 @@ def close_overdue(actor: Actor, *, now: datetime) -> int:
         has_expired = proposal.expires_at <= now
         if not (has_expired or is_stale(proposal)):
             continue
-        closed += 1
         status = ProposalStatus.EXPIRED if has_expired else ProposalStatus.STALE
         with suppress(Conflict), transaction.atomic():  # a person decided meanwhile
             close(actor, proposal, status)
+            closed += 1
     return closed
 
 
-def _undoing_entries(proposal: Proposal, done: ChangeResult) -> tuple[str, ...]:
-    """The names of the audit rows from which the Review undoes a change."""
-    operation = proposal_kinds()[proposal.verb].undone_from
-    about = {"memory_id": done.id} if proposal.memory is not None else {"group": proposal.group.id}
-    rows = AuditEntry.objects.filter(origin=OWN, operation=operation, **about)
-    return tuple(row.name for row in rows.order_by("-key")[:1]) if operation else ()
+def last_entry(operation: Operation, **about: object) -> tuple[str, ...]:
+    """The name of the audit row of an operation that this change has written; empty if it wrote none."""
+    rows = AuditEntry.objects.filter(origin=OWN, change=current_change(), operation=operation, **about)
+    return tuple(row.name for row in rows.order_by("-key")[:1])
 
 
 def _status_now(proposal: Proposal, _: bool) -> str:
@@ -224,9 +225,9 @@ def _run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResul
 
 
 def _run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
-    """Change the proposed fields; new times are a new version with the same text."""
+    """Change the proposed fields, which the curator has seen; new times are a new version with the same text."""
     wanted = EditDraft(**values_from_json(proposal.arguments))
-    edited = edit(actor, target_of(proposal).id, wanted, reason=reason)
+    edited = edit(actor, target_of(proposal).id, wanted, reason=reason, is_decided=True)
     memory = edited.memory
     line = gettext("{label}: {text}")
     lines = tuple(

@@ -64,7 +64,7 @@ def mask_values(actor: Actor, id_: str | UUID, *, reason: str) -> EditResult:
             "The text itself holds none of it: it is in the tags, the metadata or the source.",
             hint="Edit the memory, or quarantine it.",
         )
-    edited = edit(actor, memory.id, EditDraft(content=masked), reason=reason)
+    edited = edit(actor, memory.id, EditDraft(content=masked), reason=reason, is_decided=True)
     settle(actor, findings)
     return edited
 

@@ -27,7 +27,7 @@ from memories.store.supersede import (
     retire_lapsed,
 )
 from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn, repeated_text
-from memories.store.withdrawn.near import UNPROBED, withdrawn_doubt
+from memories.store.withdrawn.near import UNPROBED, restated_doubt
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 
@@ -274,7 +274,8 @@ def is_current_again(actor: Actor, context: WriteContext) -> bool:
 
     That is so if the caller names what superseded it, or if that chain has no live version any more.
     """
-    is_held = not context.is_probed or _find_withdrawn_doubt(actor, context) or _write_doubt(actor, context)
+    restated = restated_doubt(actor, context.group, context.withdrawn, context.neighbours)
+    is_held = not context.is_probed or restated or _write_doubt(actor, context)
     return context.former is not None and not is_held
 
 
@@ -322,7 +323,7 @@ def _decide_new(
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    restated = _find_withdrawn_doubt(actor, context)
+    restated = restated_doubt(actor, context.group, context.withdrawn, neighbours)
     held = _write_doubt(actor, context)
     doubt = quarantined or restated or ("" if context.is_probed else UNPROBED) or held
     trust = Trust.QUARANTINED if quarantined else Trust.CANDIDATE if doubt else Trust.ACTIVE
@@ -391,13 +392,6 @@ def _find_restated_neighbour(context: WriteContext) -> Neighbour | None:
         if neighbour.restates and is_trusted and is_own:
             return neighbour
     return None
-
-
-def _find_withdrawn_doubt(actor: Actor, context: WriteContext) -> str:
-    """Why a draft may restate a withdrawn text, so that a curator must decide; empty if it does not."""
-    if context.withdrawn is not None:
-        return context.withdrawn.doubt(actor)
-    return withdrawn_doubt(context.neighbours, actor=actor, group=context.group)
 
 
 def _write_doubt(actor: Actor, context: WriteContext) -> str:

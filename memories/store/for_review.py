@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
@@ -128,7 +128,11 @@ def check_may_doubt(actor: Actor, memory: Memory) -> None:
         raise Conflict(
             f"You have disputed {memory.id} already.", hint="Nothing was changed. A curator decides about it."
         )
-    own = Doubt.objects.filter(raised_by(actor), memory__group=memory.group_id, status=DoubtStatus.OPEN)
+    # A doubt about what is no longer live stays open for its return, and the Review does not show it.
+    live = Memory.objects.filter(Q(key=OuterRef("memory")) | Q(root=OuterRef("memory")), state=State.LIVE)
+    own = Doubt.objects.filter(
+        Exists(live), raised_by(actor), memory__group=memory.group_id, status=DoubtStatus.OPEN
+    )
     if actor.user_id is not None and own.count() >= MAX_OPEN:
         raise Conflict(
             f"{MAX_OPEN} disputes of yours are open in '{memory.group.slug}', the most that one person may have.",
@@ -156,9 +160,3 @@ def settle_doubts(actor: Actor, memory: Memory, how: str, *, only: Q | None = No
         )
         read_doubts([memory])
     return ids
-
-
-def settle_replaced(actor: Actor, old: Memory) -> None:
-    """Settle the doubt about a text that an edit replaces; an agent's edit decides nothing."""
-    if actor.decides(old.group_id):
-        settle_doubts(actor, old, Operation.EDIT)

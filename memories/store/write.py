@@ -54,8 +54,8 @@ from memories.store.threads import (
     take_place,
     thread_neighbours,
 )
-from memories.store.withdrawn.marks import Withdrawn, find_all_withdrawn, find_withdrawn_labels
-from memories.store.withdrawn.near import in_other_dress, shared_texts
+from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
+from memories.store.withdrawn.near import shared_texts, with_marked
 from memories.types import State
 from storage.bulk import ManyInsert
 
@@ -115,7 +115,7 @@ def _look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
     labels = find_withdrawn_labels([(group, p.draft) for group, p in scoped])
-    neighbours = _with_withdrawn(_find_current_neighbours(scoped), withdrawn)
+    neighbours = with_marked(_find_current_neighbours(scoped), withdrawn)
     probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
         WriteContext(
@@ -160,25 +160,6 @@ def _find_current_neighbours(
         for number, neighbours in zip(numbers, shared_texts(group_key, model).neighbours(pairs), strict=True):
             found[number] = neighbours
     return found
-
-
-def _with_withdrawn(
-    found: Sequence[tuple[Neighbour, ...]], withdrawn: Sequence[Withdrawn | None]
-) -> list[tuple[Neighbour, ...]]:
-    """The drafts' neighbours, and among them the withdrawn memory of a text in other dress, so that it is linked."""
-    ids = {each.tombstone.memory_id for each in withdrawn if each is not None and not each.is_refused}
-    if not ids:
-        return [*found]
-    memories = {row.id: row for row in Memory.objects.filter(id__in=ids).select_related("group", "thread")}
-    added = list[tuple[Neighbour, ...]]()
-    for each, neighbours in zip(withdrawn, found, strict=True):
-        memory = memories.get(each.tombstone.memory_id) if each is not None else None
-        known = {neighbour.memory.root_key for neighbour in neighbours if neighbour.is_withdrawn}
-        if each is not None and memory is not None and memory.root_key not in known:
-            added.append((in_other_dress(memory, each.likeness), *neighbours))
-        else:
-            added.append(neighbours)
-    return added
 
 
 def _add_existing(context: WriteContext, existing: Existing) -> WriteContext:

@@ -110,7 +110,7 @@ def test_rows_behind_the_head_are_found(remember: Remember) -> None:
     row = AuditEntry.objects.get(chain=head.chain, seq=head.seq)
     row.pk, row.seq = None, head.seq + 1
     row.save(force_insert=True)
-    assert verify_chain(head.chain).why == "there are rows behind the chain's end"
+    assert verify_chain(head.chain).why == "there are rows after the chain's end"
 
 
 def test_what_is_appended_during_the_walk_is_no_fault(remember: Remember) -> None:

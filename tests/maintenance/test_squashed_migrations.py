@@ -59,10 +59,17 @@ def test_a_store_of_0_3_0_gets_the_tables_of_a_new_one(tmp_path: Path) -> None:
     with shell(home) as loci:
         planned = loci("migrate", "--check")
         migrated = loci("migrate")
-        assert (planned.returncode, migrated.returncode, migrated.stderr) == (1, 0, "")
+        assert (planned.returncode, migrated.returncode) == (1, 0)
+        [kept] = (home / "backups").glob("before-upgrade-*.zip")
+        assert migrated.stderr == f"Backed up the store as it was: {kept}\n"
         assert "memories.0019_doubt" in migrated.stdout
         assert "0001_release_0_3_0" not in migrated.stdout
         assert loci("migrate", "--check").returncode == 0
+        loci("migrate")
+        assert len(list((home / "backups").glob("*.zip"))) == 1  # nothing was lacking this time
+        told = loci("restore", kept.name, "--dry-run")
+        assert told.returncode == 0
+        assert "0 memories are newer than the backup" in told.stdout
     tables = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
     new = with_tables(tmp_path / "new")
     assert rows(home, tables) == rows(new, tables)

@@ -171,7 +171,7 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
             f"There is no lock '{text}'.", hint="'loci person unlock' lists all locks.", field="id"
         )
     if len(found) > 1:
-        raise Conflict(f"'{text}' matches several locks.", hint="Give more of the id.", field="id")
+        raise Conflict(f"'{text}' matches several locks.", hint="Use more characters of the id.", field="id")
     lift_lock(operator(), found[0])
     return CommandAnswer(LockOut.json(found[0]), f"{found[0].address} can try again.")
 

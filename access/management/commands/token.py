@@ -157,7 +157,9 @@ def find_token(text: str) -> ApiToken:
     found = found or [token for token in tokens if token.name == text and token.revoked_at is None]
     if len(found) > 1:
         ids = ", ".join(str(token.id) for token in found[:5])
-        raise Conflict(f"'{text}' matches several tokens: {ids}.", hint="Give more of the id.", field="id")
+        raise Conflict(
+            f"'{text}' matches several tokens: {ids}.", hint="Use more characters of the id.", field="id"
+        )
     if not found:
         raise NotFound(f"There is no token '{text}'.", hint="'loci token list' shows all tokens.", field="id")
     return found[0]

@@ -62,7 +62,7 @@ def sentence(number: int) -> str:
 
 
 def jobs(amount: int, *, start: int = 0, threads: int = 4) -> list[Job]:
-    """Give `amount` memories in two groups, of three types; those of type episodic belong to `threads` threads."""
+    """`amount` memories in two groups, of three types; those of type episodic belong to `threads` threads."""
     return [_job(number, threads) for number in range(start, start + amount)]
 
 

@@ -44,7 +44,9 @@ class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
     )
     thread: str = ""
     supersedes: str | None = Field(None, description="Id of the memory that this one replaces.")
-    allow: list[str] = Field([], description="Kinds of guessed secrets that are none, such as password.")
+    allow: list[str] = Field(
+        [], description="Kinds of guessed secrets that are false alarms, such as password."
+    )
 
     def draft(self) -> Draft:
         """The draft for store()."""
@@ -65,7 +67,9 @@ class EditIn(edited_fields(Body)):  # type: ignore[misc]
         None, description="The version that was read; a newer one is a conflict."
     )
     reason: str = ""
-    allow: list[str] = Field([], description="Kinds of guessed secrets that are none, such as password.")
+    allow: list[str] = Field(
+        [], description="Kinds of guessed secrets that are false alarms, such as password."
+    )
 
     def edit(self) -> EditDraft:
         """The edit with the sent fields only; null clears a field that may be empty."""

@@ -58,7 +58,7 @@ class Command(LociCommand):
         USER_OPTION,
         option("--url", help="address of a server on another machine; needs --token"),
         option("--token", help="a token with the scopes read, write and hook of that server"),
-        DRY_RUN.but(help="show which files would change and what belongs into them, write nothing"),
+        DRY_RUN.but(help="show which files would change and how; write nothing"),
         either(
             flag("--status", "show what is connected"),
             flag("--remove", "take Loci out of the client's files again and revoke its token"),
@@ -106,7 +106,9 @@ def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
     client, scope, is_trial = options["client"], options["scope"], options["dry_run"]
     if not ledger.files(key_of(client, scope)) and not hook_settings(ledger, client):
         raise NotFound(
-            f"{client} is not connected.", hint="'loci connect --status' shows what is.", field="client"
+            f"{client} is not connected.",
+            hint="'loci connect --status' shows what is connected.",
+            field="client",
         )
     secret = str(hook_settings(ledger, client).get("token", ""))
     changes = disconnect(client, ledger, scope=scope, dry_run=is_trial)
@@ -180,7 +182,7 @@ def _describe_undo(change: FileChange, *, is_trial: bool) -> str:
     if change.refusal:
         return f"{change.path} is left alone. {change.refusal} Take Loci's keys out by hand."
     if not change.is_needed:
-        return f"{change.path} has nothing of Loci."
+        return f"{change.path} contains nothing of Loci's."
     done = "deleted" if change.is_deleted else "as it was before"
     return f"{change.path} {'would be' if is_trial else 'is'} {done}."
 

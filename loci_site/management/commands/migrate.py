@@ -9,6 +9,7 @@ from django.core.management.commands import migrate
 from django.db import connection, transaction
 
 from access.errors import LociError
+from maintenance.backups import back_up_before_upgrade
 from maintenance.squashed_migrations import refuse_early_store
 from storage.sqlite.base import NewDatabase
 
@@ -18,6 +19,9 @@ EXAMPLES: Final = """\
 examples:
   loci migrate               brings the tables up to date; 'loci up' does so by itself
   loci migrate --plan        shows what would be done
+  loci migrate --no-backup   for a store of which there is a backup already
+
+A store that is there is backed up first, into LOCI_HOME/backups.
 """
 
 
@@ -30,6 +34,7 @@ class Command(migrate.Command):
         super().add_arguments(parser)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
+        parser.add_argument("--no-backup", action="store_true", help="do not back up the store first")
 
     def handle(self, *args: Any, **options: Any) -> None:
         only_looks = options["plan"] or options["check_unapplied"]
@@ -37,6 +42,8 @@ class Command(migrate.Command):
         with transaction.atomic() if only_looks else nullcontext():
             try:
                 refuse_early_store()
+                if not only_looks and not options["no_backup"] and (made := back_up_before_upgrade()):
+                    self.stderr.write(f"Backed up the store as it was: {made}", self.style.SUCCESS)
             except LociError as error:
                 raise CommandError(str(error)) from error
             if not only_looks and not options["app_label"] and not connection.introspection.table_names():

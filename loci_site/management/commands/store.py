@@ -62,7 +62,7 @@ def _check_upgrade() -> _UpgradeReport:
         backup=backup.name if backup else "none",
         backup_version=manifest.loci_version if manifest else "",
         backup_at=manifest.made_at if manifest else None,
-        to_do=tuple(_list_to_do(unknown, backup)),
+        to_do=tuple(_list_to_do(pending, unknown, backup)),
     )
 
 
@@ -86,14 +86,19 @@ def _compare_schema() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(pending), tuple(unknown)
 
 
-def _list_to_do(unknown: tuple[str, ...], backup: Backup | None) -> list[str]:
-    """What to do before the upgrade, the most urgent first; empty if all is ready. The next start migrates by itself."""
+def _list_to_do(pending: tuple[str, ...], unknown: tuple[str, ...], backup: Backup | None) -> list[str]:
+    """What to do before the upgrade, the most urgent first; empty if all is ready.
+
+    The next start backs up and migrates a store that lacks migrations by itself.
+    """
     if unknown:
         return [
             f"The store was written by a newer Loci than {__version__} ({unknown[-1]}): install that version, or"
             " restore a backup of this one."
         ]
-    lines = []
+    lines: list[str] = []
+    if pending:
+        return lines
     if backup is None or backup.manifest is None:
         lines.append("There is no backup that can be read: run 'loci backup'.")
     elif timezone.now() - backup.manifest.made_at > FRESH:
@@ -132,7 +137,7 @@ def as_text(report: _UpgradeReport) -> str:
     if report.unknown:
         schema = f"newer than this version ({', '.join(report.unknown)})"
     elif report.pending:
-        schema = f"the next start applies {', '.join(report.pending)}"
+        schema = f"the next start backs the store up, then applies {', '.join(report.pending)}"
     backup = report.backup
     if report.backup_at:
         hours = (timezone.now() - report.backup_at).total_seconds() / 3600

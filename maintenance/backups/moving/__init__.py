@@ -99,7 +99,7 @@ def move_store(actor: Actor, target: Target, *, report: Progress = ignore_progre
     overlap = overlap_of_answers(questions, target.environment)
     if overlap < _MIN_OVERLAP:
         raise Unavailable(
-            f"Of the first memories of {len(questions)} answers {overlap:.0%} are the same.", hint=unchanged
+            f"{overlap:.0%} of the first memories in {len(questions)} answers are the same.", hint=unchanged
         )
     return describe_move(target, backup=backup, questions=len(questions), overlap=overlap)
 

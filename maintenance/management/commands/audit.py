@@ -90,7 +90,7 @@ def show(options: dict[str, Any]) -> CommandAnswer:
 def _show_past(options: dict[str, Any]) -> CommandAnswer:
     """A memory at a past moment, rebuilt from the log."""
     if not options["memory"]:
-        raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
+        raise InvalidInput("--at needs --memory.", hint="Pass the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
     rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
     return CommandAnswer(past, in_lines(table_text(rows), _basis_text(past)))

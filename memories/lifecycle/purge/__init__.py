@@ -1,6 +1,6 @@
 """Removal: destroy memories and everything made from their texts, and certify what was destroyed and checked.
 
-One function, `destroy`, serves whoever asks: a person's purge, retention, a group's rule, and what a move left behind.
+One function, `destroy`, serves whoever asks: a person's purge, retention, backups, and what a move left behind.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +66,6 @@ class Why(StrEnum):
 
     NAMED = "a person or agent named the memory, or saw it in a preview"
     ENDED = "an end that was set for it has passed"
-    RULE = "a rule that an admin of its group switched on"
     MOVED = "it moved to another group, and a person wants its former group to forget it"
 
 
@@ -74,8 +73,8 @@ class Why(StrEnum):
 class Because:
     """Why rows are destroyed: decides which of them may go, and what follows.
 
-    Only NAMED bars the texts from coming back and reaches backups. With RULE and MOVED, `group` is the group of the rule,
-    and the one that the memories left: they stay, and only its copies of their texts are erased.
+    Only NAMED bars the texts from coming back and reaches backups. With MOVED, `group` is the one that the memories left:
+    they stay, and only its copies of their texts are erased.
     """
 
     why: Why
@@ -88,7 +87,7 @@ class Because:
             return row.root_key in shown
         if self.why is Why.ENDED:
             return row.expires_at is not None and row.expires_at <= now
-        return self.why is Why.MOVED or (self.group is not None and row.group_id == self.group.pk)
+        return self.why is Why.MOVED
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from memories.types import Scope, State, Type
 from storage.bulk import batches
 
 UNDONE = "the group was made global again"
-_Staying = dict[int, StayingMemory]
 
 
 @dataclass(frozen=True)
@@ -98,11 +97,11 @@ def _widen_back(actor: Actor, group: Group) -> tuple[int, tuple[StayingMemory, .
     narrowed = Memory.objects.filter(group=group, scope=Scope.GROUP, id__in=_narrowed_ids(group))
     # The newest first: what stays keeps its former versions.
     rows = {row.key: row for row in narrowed.order_by("-key")}
-    changed, staying = 0, _Staying()
+    later = narrowed.filter(superseded_by__scope=Scope.GROUP).values_list("superseded_by", flat=True)
+    own = set(later) - rows.keys()
+    changed, staying = 0, dict[int, StayingMemory]()
     for row in rows.values():
-        successor = row.superseded_by_id
-        newer = Memory.objects.filter(key=successor or 0, scope=Scope.GROUP)
-        if successor in staying or (successor is not None and successor not in rows and newer.exists()):
+        if row.superseded_by_id in staying or row.superseded_by_id in own:
             staying[row.key] = StayingMemory(row.id, "a newer version of it is the group's own")
             continue
         values = {"scope": (Scope.GLOBAL, Scope.GROUP)}

@@ -215,7 +215,7 @@ class _Reversal:
         self._require_in(getattr(found, "group_id", None))
         if isinstance(found, Link) and any(kept.row == found.source_id for kept in self.done.kept):
             raise Conflict(gettext("Its memory stays."))
-        if self._later_changes(row, found._meta.db_table):
+        if self._later_changes(row):  # by another change, since this one made it
             decided = gettext("A person has decided about it since.")
             raise Conflict(decided, hint="Nothing was changed.", field=self.terms.field)
         self._tell(found, is_made=True)
@@ -297,7 +297,7 @@ class _Reversal:
 
     def _refuse_built_on(self, row: FormerRow, memory: Memory) -> None:
         """Raise Conflict if something led to a new memory, or another person or agent changed it, since it was made."""
-        for later in self._later_changes(row, MEMORY.name):
+        for later in self._later_changes(row):
             # Of a run or an import stays what anybody changed since, in any way.
             touched = set(later.vals or ()) - _COUNTERS
             if touched and (self.terms.partial or _DECIDED & touched):
@@ -372,8 +372,7 @@ class _Reversal:
 
     def _was_retired_since(self, row: FormerRow) -> bool:
         """True unless the row was a former version already, which a quarantine hid with the current one."""
-        later = self._later_changes(row, MEMORY.name)
-        return not row.last or any("state" in (each.vals or {}) for each in later)
+        return not row.last or any("state" in (later.vals or {}) for later in self._later_changes(row))
 
     def _versions_with(self, row: FormerRow, memory: Memory) -> list[Memory]:
         """The version that counts, if an edit since carried this row's values on to it."""
@@ -447,9 +446,9 @@ class _Reversal:
     def _own_changes(self, row: FormerRow) -> frozenset[int]:
         return self.terms.besides | {row.change}
 
-    def _later_changes(self, row: FormerRow, table: str) -> QuerySet[RowChange]:
+    def _later_changes(self, row: FormerRow) -> QuerySet[RowChange]:
         """What other changes did to the row since and was not taken back."""
-        rows = RowChange.objects.filter(kept=table, row=row.row)
+        rows = RowChange.objects.filter(kept=row.table.name, row=row.row)
         undoing = rows.exclude(undone_by=None).values("undone_by")
         later = rows.filter(key__gt=row.last, undone_by=None).exclude(change__in=self._own_changes(row))
         return later.exclude(change=current_change() or 0).exclude(change__in=undoing).exclude(op="b")

@@ -139,6 +139,10 @@ def _result_lines(done: ChangeResult) -> list[str]:
             f"{format_count(proof.log_payloads, 'log payload')}, {format_count(proof.recall_logs, 'logged recall')}; "
             f"blanked: {format_count(proof.recalls_blanked, 'question')} that found it."
         )
+        if proof.cleared:
+            cleared = ", ".join(f"{place} {count}" for place, count in proof.cleared.items())
+            lines.append(f"Cleared in other places: {cleared}.")
+        lines += [f"Checked: {printable(place)}" for place in proof.checked]
         lines += [f"Still there: {printable(place)}" for place in proof.remains]
         lines += [f"Spared, since it counts: {id_}" for id_ in proof.spared]
     return lines

@@ -65,7 +65,7 @@ class Command(FaceCommand):
             lines = [line for line in draft.content.splitlines() if line.strip()]
             drafts = [dataclasses.replace(draft, content=line) for line in lines]
         if not drafts:
-            raise InvalidInput("'content' is empty.", hint="Give a text to remember.", field="content")
+            raise InvalidInput("'content' is empty.", hint="Pass the text to remember.", field="content")
         outcomes = set[str]()
         for draft in drafts:
             stored = store(operator(), draft)

@@ -26,11 +26,17 @@ from memories.queries.by_key import read_memories
 from memories.search.rows import Vector
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
-from memories.store.withdrawn.marks import MAX_CACHED_GROUPS, OF_ALL_GROUPS, WITHDRAWN_ELSEWHERE, read_stamp
+from memories.store.withdrawn.marks import (
+    MAX_CACHED_GROUPS,
+    OF_ALL_GROUPS,
+    WITHDRAWN_ELSEWHERE,
+    Withdrawn,
+    read_stamp,
+)
 from memories.store.withdrawn.tombstones import Likeness, bars
 from memories.types import Scope, State
 
-INSIDE: Final = Comparison(Sameness.UNSURE, "its text is part of this one", is_guarded=True)
+_INSIDE: Final = Comparison(Sameness.UNSURE, "its text is part of this one", is_guarded=True)
 UNPROBED: Final = "it waits until it has been compared with the texts that were withdrawn here"
 _SAME_DRESS: Final = Comparison(
     Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True
@@ -264,6 +270,38 @@ def withdrawn_doubt(
     return ""
 
 
+def restated_doubt(
+    actor: Actor, group: Group, withdrawn: Withdrawn | None, neighbours: tuple[Neighbour, ...]
+) -> str:
+    """Why a curator must decide about a text that a store or an edit brings; empty if it restates nothing withdrawn.
+
+    `withdrawn` is the text that its marks repeat, `neighbours` what its vector finds.
+    """
+    if withdrawn is not None:
+        return withdrawn.doubt(actor)
+    return withdrawn_doubt(neighbours, actor=actor, group=group)
+
+
+def with_marked(
+    found: Sequence[tuple[Neighbour, ...]], withdrawn: Sequence[Withdrawn | None]
+) -> list[tuple[Neighbour, ...]]:
+    """The texts' neighbours, and first among them the memory of the text that each one's marks repeat, so that it is linked."""
+    ids = {each.tombstone.memory_id for each in withdrawn if each is not None and not each.is_refused}
+    if not ids:
+        return [*found]
+    memories = {row.id: row for row in Memory.objects.filter(id__in=ids).select_related("group", "thread")}
+    added = list[tuple[Neighbour, ...]]()
+    for each, neighbours in zip(withdrawn, found, strict=True):
+        memory = memories.get(each.tombstone.memory_id) if each is not None else None
+        known = {neighbour.memory.root_key for neighbour in neighbours if neighbour.is_withdrawn}
+        if each is not None and memory is not None and memory.root_key not in known:
+            comparison = _INSIDE if each.likeness is Likeness.INSIDE else _SAME_DRESS
+            added.append((Neighbour(memory, 1.0, comparison), *neighbours))
+        else:
+            added.append(neighbours)
+    return added
+
+
 _shared: dict[tuple[int, str], WithdrawnTexts] = {}
 
 
@@ -277,8 +315,3 @@ def shared_texts(group: int, model: str) -> WithdrawnTexts:
             _shared.clear()
         _shared[group, model] = known
     return known
-
-
-def in_other_dress(memory: Memory, likeness: Likeness = Likeness.DRESS) -> Neighbour:
-    """A withdrawn memory as the neighbour of a text with the same letters and digits, or with them inside it."""
-    return Neighbour(memory, 1.0, INSIDE if likeness is Likeness.INSIDE else _SAME_DRESS)

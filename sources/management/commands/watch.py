@@ -35,7 +35,7 @@ ACTIONS: Final = {
     "pause": ("leave it alone until it is resumed", pause_folder, "is paused"),
     "resume": ("read it again", resume_folder, "is watched again"),
     "accept_gone": ("what is gone there is meant to be gone", accept_gone, "is watched again; what is gone becomes unconfirmed"),
-    "remove": ("watch it no more; memories and files stay", remove_folder, "is not watched any more"),
+    "remove": ("stop watching it; memories and files stay", remove_folder, "is not watched any more"),
 }  # fmt: skip
 HEADER: Final = ("folder", "group", "state", "files", "sections", "note")
 

@@ -113,6 +113,7 @@ def test_a_purge_asks_to_be_meant(run: Run, memory: Memory) -> None:
     ran = run("memory", "purge", str(memory.id), "--yes", "--reason", "asked for")
     assert "purged, active; 1 row changed." in ran.out
     assert "Destroyed: 1 memory, 1 piece, 0 links, 1 log payload," in ran.out
+    assert "Cleared in other places: " in ran.out
     assert Memory.objects.count() == 0
 
 

@@ -55,7 +55,7 @@ def test_an_edit_is_undone_by_its_id(bob: Agent, stored: Memory) -> None:
 
 
 def test_an_edit_without_fields_says_what_it_can_change(bob: Agent, stored: Memory) -> None:
-    assert "Give one or more of: content, type" in bob.error("forget_memory", id=str(stored.id), verb="edit")
+    assert "Pass one or more of: content, type" in bob.error("forget_memory", id=str(stored.id), verb="edit")
 
 
 def test_a_pin_of_an_agent_waits_for_a_person(bob: Agent, stored: Memory, users: dict[str, User]) -> None:

@@ -102,3 +102,9 @@ def test_short_and_nameless_threads_have_none(talk: Thread, ledger: Group) -> No
     Thread.objects.update(title="Short")
     Memory.objects.filter(content=SAID[0]).update(state="forgotten")
     assert summarise(ledger) == {}
+
+
+def test_a_summary_is_seen_by_no_more_groups_than_each_of_its_turns(talk: Thread, ledger: Group) -> None:
+    Memory.objects.exclude(content=SAID[3]).update(scope="global")
+    summarise(ledger)
+    assert Memory.objects.get(source="loci:conversation").scope == "group"

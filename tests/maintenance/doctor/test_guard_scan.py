@@ -165,6 +165,14 @@ def test_a_person_masks_keeps_and_quarantines_with_undo(old: dict[str, Memory], 
     assert not MemoryFinding.objects.filter(memory=old["kept"], status=FindingStatus.OPEN).exists()
 
 
+def test_masking_is_the_curators_decision_whatever_the_policy(old: dict[str, Memory], ledger: Group) -> None:
+    scan_stored(operator())
+    Group.objects.filter(pk=ledger.pk).update(policy="all")
+    decide(operator(), ReviewDecision("mask", old["key"].id))
+    assert not Memory.objects.filter(state="live", content__contains=VALUE).exists()
+    assert Memory.objects.get(state="live", content__contains="[github-token:").trust == "active"
+
+
 def test_nothing_that_a_scan_writes_holds_the_value(old: dict[str, Memory]) -> None:
     out = io.StringIO()
     call_command("guard", "scan", "--json", stdout=out)

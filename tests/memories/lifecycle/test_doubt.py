@@ -145,6 +145,16 @@ def test_another_text_settles_the_doubt_about_the_old_one_unless_an_agent_edits(
     assert doubters(memory) == []
 
 
+def test_replacing_by_a_stored_memory_settles_the_doubt_too(
+    alice: User, ledger: Group, memory: Memory
+) -> None:
+    other = row(ledger, "The deploy port is 8085.")
+    verbs.supersede(person(alice), doubt(memory).id, other.id)
+    assert doubters(memory) == []
+    verbs.restore(person(alice), memory.id)
+    assert (fresh(memory).state, doubters(memory)) == ("live", [])
+
+
 def test_a_person_has_so_many_open_disputes_in_a_group_over_all_tokens(
     monkeypatch: pytest.MonkeyPatch, alice: User, bob: User, ledger: Group, memory: Memory
 ) -> None:
@@ -158,6 +168,8 @@ def test_a_person_has_so_many_open_disputes_in_a_group_over_all_tokens(
     verbs.dispute(agent(alice), memory.id)
     verbs.reject(person(alice), others[0].id)
     verbs.dispute(agent(bob, name="three"), memory.id)
+    verbs.forget(person(alice), memory.id)
+    verbs.dispute(agent(bob, name="three"), others[2].id)
 
 
 def test_a_person_has_so_many_waiting_proposals_in_a_group_over_all_tokens(

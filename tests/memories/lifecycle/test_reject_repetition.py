@@ -14,7 +14,9 @@ from tests.people import agent, person
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 TEXT = "The VPN gateway lives in Frankfurt since spring."
 QUESTION = "Where does the VPN gateway live?"
-LAYS_NONE = "the same text is live as {}, so no tombstone is laid; merge it into that one to keep its wording"
+LAYS_NONE = (
+    "the same text is live as {}, so no tombstone is created; merge it into that one to keep its wording"
+)
 # Dress that a store does not take for a repetition by itself: a sign may mean something.
 REPEATED = f"\U0001f44d {TEXT}"
 DRESSES = ("\U0001f44d {}", "  - \U0001f44d {}", "<b>{}</b>")

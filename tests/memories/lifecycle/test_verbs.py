@@ -269,6 +269,26 @@ def test_a_verb_that_finds_its_memory_changed_does_nothing(
     assert (fresh(memory).state, fresh(other).confidence) == ("live", 0.7)
 
 
+@pytest.mark.parametrize("name", ["supersede", "retract"])
+def test_a_successor_that_went_meanwhile_takes_no_place(
+    alice: User, memory: Memory, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verb, other = (
+        verbs.VERBS[name],
+        kept(person(alice), "Deployments listen on the port 8081.", group="ledger"),
+    )
+    check = target.check_successor
+
+    def check_then_change(*args: Any, **kwargs: Any) -> None:
+        check(*args, **kwargs)
+        Memory.objects.filter(pk=other.pk).update(state="forgotten")
+
+    monkeypatch.setattr(f"{verb.run.__module__}.check_successor", check_then_change)
+    with pytest.raises(Conflict, match="is forgotten"):
+        verb.apply(person(alice), memory.id, other=str(other.id), text=str(other.id))
+    assert fresh(memory).state == "live"
+
+
 def test_a_new_text_is_verified_only_if_a_curator_wrote_it(alice: User, bob: User, memory: Memory) -> None:
     for author, trust in ((alice, "verified"), (bob, "active")):
         if fresh(memory).trust != "verified":

@@ -18,6 +18,7 @@ from memories.recall_log import COUNTER
 from memories.review.decide import CHOICES, MAX_AT_ONCE, ReviewDecision, decide, decide_many, take_back
 from memories.review.preview import preview_effect
 from memories.review.queue import review_deck
+from memories.store import pieces
 from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
 
@@ -207,6 +208,15 @@ def test_an_edit_is_taken_back_by_the_former_version(alice: User, waits: Memory)
     take_back(person(alice), done.entries)
     live = Memory.objects.get(state="live")
     assert (live.content, live.version, live.trust) == ("It waits.", 1, "candidate")
+
+
+def test_a_text_whose_vectors_are_owed_does_not_wait_for_a_person(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = kept(person(alice), "The port is 8081.", group="ledger")
+    monkeypatch.setattr(pieces, "MAX_WINDOWS", 0)
+    done = decide(person(alice), ReviewDecision("edit", memory.id, content="The port is 8082."))
+    assert done.consequences == ("a new version has this text",)
 
 
 def test_an_edit_and_its_approval_are_one_decision(alice: User, waits: Memory) -> None:

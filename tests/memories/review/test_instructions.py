@@ -10,6 +10,7 @@ from access.groups.members import set_member
 from access.models import AuditEntry, Group, Role
 from access.tokens import operator
 from memories.models import Proposal
+from memories.review import instructions
 from memories.review.card import proposal_card
 from memories.review.decide import ReviewDecision, decide, take_back
 from memories.review.instructions import propose_instructions
@@ -162,3 +163,17 @@ def test_the_json_names_group_and_file(ledger: Group) -> None:
     assert (shown["verb"], shown["memory"], shown["group"]) == ("instructions", None, "ledger")
     assert shown["arguments"]["text"] == FILE
     assert shown["subject"] == "instructions:notes#CLAUDE.md"
+
+
+def test_the_older_text_of_a_file_waits_until_the_newer_one_does(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed(ledger)
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise Conflict("The store is full.")
+
+    monkeypatch.setattr(instructions, "propose", fail)
+    with pytest.raises(Conflict):
+        proposed(ledger, "Use American spelling.")
+    assert waiting().arguments["text"] == FILE

@@ -393,3 +393,13 @@ def test_a_successor_that_a_curator_approved_counts_at_once(alice: User, bob: Us
     decide(person(alice), ReviewDecision("approve", proposal=Proposal.objects.get().id))
     assert Memory.objects.get(state="live").content == "Invoices are kept for 90 days."
     assert (fresh(memory).state, Memory.objects.get(state="live").trust) == ("retracted", "active")
+
+
+def test_a_date_that_a_curator_approved_counts_at_once(alice: User, bob: User, memory: Memory) -> None:
+    Group.objects.update(policy="all")
+    waiting = ACTS["date"](agent(bob), memory, memory).proposal
+    done = decide(person(alice), ReviewDecision("approve", proposal=waiting))
+    assert Memory.objects.get(content=TEXT, state="live").valid_from == PAST
+    assert Proposal.objects.get().status == "approved"
+    take_back(person(alice), done.entries)
+    assert Memory.objects.get(content=TEXT, state="live").valid_from != PAST

@@ -8,7 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
-from memories.models import Memory
+from memories.draft import EditDraft
+from memories.lifecycle.edit import edit
+from memories.lifecycle.verbs import retract
+from memories.models import Link, Memory
 from tests.memories.builders import kept
 from tests.memories.store.withdrawn_cases import DATA, FACES, VERBS, Voice
 from tests.people import make_token, person
@@ -50,3 +53,13 @@ def test_a_line_that_takes_it_back_or_states_something_else_is_stored(voice: Voi
     found = dict(outcomes(voice, "others", verb))
     stopped = [line for line, outcome in found.items() if outcome != "created"]
     assert not stopped, "\n".join(stopped)
+
+
+def test_an_edit_says_as_a_store_does_that_it_carries_a_withdrawn_text(alice: User, ledger: Group) -> None:
+    wrong = kept(person(alice), "The deploy port of the ledger is 8082.", group="ledger")
+    first = kept(person(alice), "The ledger team meets on Monday at nine.", group="ledger")
+    retract(person(alice), wrong.id)
+    edited = edit(person(alice), first.id, EditDraft(content=f"{first.content} {wrong.content}"))
+    assert edited.outcome == "queued"
+    link = Link.objects.get(source=edited.memory, target=wrong)
+    assert link.reason == "its text is part of this one"
