@@ -18,7 +18,9 @@ from maintenance.backups.copies import copies
 from storage.locks import take_lock
 
 PLAIN, BEFORE_RESTORE, BEFORE_UPGRADE = "loci", "before-restore", "before-upgrade"
-_BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE}|{BEFORE_UPGRADE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
+_BACKUP_NAME = re.compile(
+    rf"({PLAIN}|{BEFORE_RESTORE}|{BEFORE_UPGRADE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip"
+)
 _WORK_PREFIX = ".work-"
 _LOCK_WAIT_S = 600.0  # longest expected time of another backup, of a large store
 
