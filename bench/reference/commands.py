@@ -62,7 +62,8 @@ def argument_row(action: argparse.Action) -> list[str]:
     choices = ", ".join(str(choice) for choice in action.choices) if action.choices else ""
     if action.option_strings:
         value = "" if action.nargs == 0 else f" {action.metavar or choices or action.dest.upper()}"
-        name = f"{action.option_strings[-1]}{value}"
+        long = [each for each in action.option_strings if each.startswith("--")]
+        name = f"{(long or action.option_strings)[0]}{value}"
     else:
         name = str(action.metavar or action.dest)
     values = vars(action)

@@ -270,7 +270,7 @@ def _set_trust(
     follow_up: Callable[[Actor, Memory], tuple[str, ...]] | None = None,
 ) -> ChangeResult:
     memory = find_head(actor, id_, right=CURATE)
-    require_person(actor, f"set {trust}")
+    require_person(actor, f"set the trust '{trust}' of")
     require_state(memory, State.LIVE, verb="set the trust of")
     if memory.trust == trust:
         raise Conflict(f"{memory.id} is already {trust}.")

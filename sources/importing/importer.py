@@ -77,7 +77,8 @@ def read_places(path: Path) -> tuple[PlaceRule, ...]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise NotFound(f"{path} cannot be read: {error}.", field="map") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise NotFound(f"{path} cannot be read: {why}.", field="map") from None
     rules = []
     for number, line in enumerate(lines, start=1):
         text = line.strip()

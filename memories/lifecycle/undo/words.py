@@ -37,7 +37,7 @@ def describe(memory: Memory, row: FormerRow) -> str:
         case Operation.MOVE:
             return gettext("it is in '{group}' again").format(group=memory.group.slug)
         case Operation.TRUST:
-            return gettext("it is {before} again").format(before=pgettext("word", memory.trust))
+            return gettext("its trust is “{before}” again").format(before=pgettext("word", memory.trust))
         case Operation.PIN:
             return gettext("it is pinned again")
         case Operation.UNPIN:

@@ -43,9 +43,9 @@ VERBS: Final = offered_by(Face.COMMAND)
 FIELDS: Final = offered_in(FieldInput.EDIT_COMMAND, EDITED)
 _SHOWN_BEFORE: Final = ("purge", "merge")  # whose dry run shows the texts
 _EDIT_OUTCOMES: Final = {
-    EditOutcome.NEW_VERSION: "saved as a new version",
-    EditOutcome.CHANGED: "changed in place",
-    EditOutcome.QUEUED: "the new text waits for a curator",
+    EditOutcome.NEW_VERSION: "Saved as a new version",
+    EditOutcome.CHANGED: "Changed in place",
+    EditOutcome.QUEUED: "The new text waits for a curator",
 }
 
 
@@ -67,7 +67,7 @@ def change_fields(options: dict[str, Any]) -> CommandAnswer:
     why = f" ({printable(edited.why)})" if edited.why else ""
     rows = [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
     text = in_lines(
-        f"{'Would be: ' if dry_run else ''}{_EDIT_OUTCOMES[edited.outcome]}{why}.",
+        f"{'Dry run: ' if dry_run else ''}{_EDIT_OUTCOMES[edited.outcome]}{why}.",
         table_text(rows),
         *(f"Found {printable(found.words)}." for found in edited.findings),
     )

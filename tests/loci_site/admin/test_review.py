@@ -89,7 +89,7 @@ def test_a_decision_is_taken_and_taken_back(member: Client, waits: Memory) -> No
         "seen in the runbook",
     )
     back = member.post(f"{PAGE}undo/", {"entries": json.dumps([said["entries"]])})
-    assert back.json() == {"said": ["it is candidate again"], "failed": [], "stale": []}
+    assert back.json() == {"said": ["its trust is “candidate” again"], "failed": [], "stale": []}
     assert fresh(waits).trust == "candidate"
     again = member.post(f"{PAGE}undo/", {"entries": json.dumps([said["entries"]])})
     assert (again.status_code, len(again.json()["failed"])) == (409, 1)

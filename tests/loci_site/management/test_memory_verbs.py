@@ -85,7 +85,7 @@ def test_what_is_right_stands_in_its_place(run: Run, memory: Memory) -> None:
 def test_an_edit_is_a_new_version(run: Run, memory: Memory) -> None:
     words = ("edit", str(memory.id), "--content", "The deploy port is 8082.", "--tag", "ports")
     rows = all_rows()
-    assert run("memory", *words, "--dry-run").out.startswith("Would be: saved as a new version.")
+    assert run("memory", *words, "--dry-run").out.startswith("Dry run: Saved as a new version.")
     assert all_rows() == rows
     done = json.loads(run("memory", *words, "--json").out)
     assert (done["outcome"], done["replaced"], done["memory"]["tags"]) == (

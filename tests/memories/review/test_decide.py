@@ -63,7 +63,7 @@ def test_a_trust_is_decided_and_taken_back(
     done = decide(person(alice), ReviewDecision(verb, memory.id, reason="seen"))
     assert standing(memory) == ("live", trust)
     assert len(done.entries) == 1
-    assert take_back(person(alice), done.entries) == (f"it is {before} again",)
+    assert take_back(person(alice), done.entries) == (f"its trust is “{before}” again",)
     assert fields(memory) == was
     assert is_log_whole()
     last = AuditEntry.objects.order_by("-key")[0]
