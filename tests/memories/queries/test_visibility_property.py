@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.embedding.session import Vectors
+from memories.embedding.model import Vectors
 from memories.models import IndexState, Memory
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
 from memories.recall.question import Question
