@@ -4,16 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
+from memories.models import Memory
 from memories.queries.visibility import AnyOf, columns_of, place_rule, placeholders, rules_of, to_sql
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
-from storage.compiled_queries import fetch
+from storage.compiled_queries import CompiledQuery, fetch, read_rows
 from storage.dialect import dialect
 
 Vector = NDArray[np.float32]
@@ -221,6 +222,19 @@ def places_of(v: Visibility) -> list[tuple[str, list[Any]]]:
         return [("group_id IN (SELECT group_id FROM search_group)", [])]
     rule = place_rule(v)
     return [to_sql(each) for each in (rule.rules if isinstance(rule, AnyOf) else (rule,))]
+
+
+def read_memories(keys: Iterable[int]) -> dict[int, Memory]:
+    """Existing memories by key, visible or not, with their group and thread; one query."""
+    return {row.key: row for row in read_rows(_memories_query, [*keys])}
+
+
+@cache
+def _memories_query(count: int) -> CompiledQuery[Memory]:
+    return CompiledQuery(
+        lambda *keys: Memory.objects.select_related("group", "thread").filter(key__in=keys).order_by(),
+        count,
+    )
 
 
 _BEGINNINGS = "SELECT key, substr(content, 1, %s) FROM memories_memory WHERE key {in_list}"

@@ -19,7 +19,7 @@ from access.groups.guarding import TextFinding
 from memories.draft import Draft
 from memories.draft.kinds import check_ahead
 from memories.models import Memory
-from memories.queries.by_key import read_memories
+from memories.search.rows import read_memories
 from memories.store.decide import Decision, Outcome
 from memories.store.existing import find_exact
 from memories.store.neighbours import Neighbour, NextStep
