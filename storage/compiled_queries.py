@@ -31,7 +31,7 @@ def fetch(sql: str, params: Sequence[Any], *, is_repeated: bool = False) -> list
 
 
 T = TypeVar("T")
-K = TypeVar("K")
+_Key = TypeVar("_Key")
 _MIN_KEYS = 16  # smallest compiled size; larger ones are doubled, so that few queries are compiled
 _Places = tuple[tuple[bool, Any], ...]  # per parameter: (True, index of the argument) or (False, constant)
 _CACHE_ATTRIBUTE = "_loci_prepared"  # the attribute of a connection that holds its compiled statements
@@ -162,7 +162,7 @@ def read_rows(query_for: Callable[[int], CompiledQuery[T]], keys: Sequence[int |
     return query_for(len(padded)).rows(*padded)
 
 
-def pad_keys(keys: Sequence[K], *, least: int = _MIN_KEYS) -> list[K]:
+def pad_keys(keys: Sequence[_Key], *, least: int = _MIN_KEYS) -> list[_Key]:
     """Pad the keys to the next compiled size by repeating the last one, which is still found once."""
     count = least
     while count < len(keys):

@@ -57,7 +57,7 @@ def placed_readings(text: str) -> Iterator[tuple[str, Sequence[int]]]:
 def strings_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The strings of a JSON value, names of keys and JSON in strings included, each with its path."""
     if isinstance(value, str):
-        if depth < MAX_LEVELS and (read := json_in(value)) is not None:
+        if depth < MAX_LEVELS and (read := _json_in(value)) is not None:
             yield from strings_in(read, path, depth + 1)
         yield path, _LONE_SURROGATE.sub(_UNREADABLE, value) if depth else value
     elif isinstance(value, dict):
@@ -69,7 +69,7 @@ def strings_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str
             yield from strings_in(part, f"{path}[{at}]", depth)
 
 
-def json_in(text: str) -> Any:
+def _json_in(text: str) -> Any:
     """The JSON object, list or string that a text is; None if it is none."""
     if text.lstrip()[:1] not in ("{", "[", '"'):
         return None
@@ -159,7 +159,7 @@ class Quotes:
 
     def _blank_text(self, value: str, depth: int = 0) -> str:
         """The value without the texts. Of JSON each string is blanked by itself, and of what spans several values each."""
-        is_json = depth < MAX_LEVELS and json_in(value) is not None
+        is_json = depth < MAX_LEVELS and _json_in(value) is not None
         if is_json:
             value = _JSON_STRING.sub(lambda found: self._blank_string(found[0], depth + 1), value)
         spans = self._spans(value)
