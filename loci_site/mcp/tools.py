@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
-from access.audit.collect import current_work
+from access.audit import current_work
 from loci_site.hooks.repository import with_last_checkout
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers

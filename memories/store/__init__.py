@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 
 from access.actor import READ, WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding
