@@ -35,8 +35,8 @@ from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 __all__ = [
     "GENESIS", "HEADS", "INSTANCE", "MAX_SEQ", "OLD", "OWN", "AuditEvent", "Operation", "Work", "append", "append_many", "chain_hash",
-    "chain_labels", "chain_of", "collecting_rows", "current_work", "find_row", "group_chain", "group_of",
-     "note_rows", "old_end", "one_change", "payload_digest", "start_hash",
+    "chain_labels", "chain_of", "collecting_rows", "current_work", "find_row", "group_chain", "group_of", "note_rows", "old_end", "one_change",
+    "payload_digest", "start_hash",
 ]  # fmt: skip
 P = ParamSpec("P")
 T = TypeVar("T")
