@@ -195,14 +195,16 @@ def find_matches(match: Match, visibility: Visibility, reader: PostingReader) ->
     if not texts.texts:
         return NO_MATCHES
     if texts.texts > POSTING_BUDGET:
-        match = _drop_common_terms(match, visibility, texts, reader)
+        place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
+        counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
+        match = within_budget(match, counts)
     read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
     found = {term: postings for term, postings in read if len(postings.keys)}
     if not found:
         return NO_MATCHES
-    counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
+    lengths = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
     together = Postings(*map(np.concatenate, zip(*found.values(), strict=True)))
-    return KeywordMatches(tuple(found), counts, together, texts)
+    return KeywordMatches(tuple(found), lengths, together, texts)
 
 
 def best_words(matches: KeywordMatches, visible: RowReader, *, limit: int) -> list[Hit]:
@@ -245,12 +247,3 @@ def join_columns(text: tuple[Keys, Numbers], context: tuple[Keys, Numbers]) -> P
     weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), _CONTEXT_WEIGHT)])
     frequency = np.asarray(np.bincount(at, weights=weights, minlength=len(keys)), dtype=np.float64)
     return Postings(keys, frequency, np.concatenate([text[1], context[1]])[first])
-
-
-def _drop_common_terms(
-    match: Match, visibility: Visibility, texts: VisibleTexts, reader: PostingReader
-) -> Match:
-    """The match without the words that are most common in the visible groups, if it matches more than the budget."""
-    place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
-    counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
-    return within_budget(match, counts)
