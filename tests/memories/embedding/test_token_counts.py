@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memories.embedding import session as word_counts
+from memories.embedding import model as word_counts
 from memories.embedding.model import TextTokenizer, TokenCounts
 
 WORDS = [
