@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import SearchIndex
+from memories.search.base import NearSearch, SearchIndex
 from memories.search.keyword import (
     POSTING_BUDGET,
     Postings,
@@ -16,8 +16,8 @@ from memories.search.keyword import (
 )
 from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any_of, rooms_of, term_query
 from memories.search.postgresql.vectors import find_nearest, tend_large_rooms
-from memories.search.query_terms import Match, is_letter
-from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector, groups_sql, render
+from memories.search.query_terms import is_letter
+from memories.search.rows import AnyVector, Hit, RowReader, groups_sql, render, resolve_vector
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
 
@@ -115,39 +115,32 @@ SELECT COUNT(*) FROM search_row AS s JOIN memories_memory AS m ON m.key = s.key 
 """
 
 
+class _PgvectorSearch(NearSearch):
+    """NearSearch by pgvector."""
+
+    def __init__(self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int) -> None:
+        self._vector, self._visibility, self._visible, self._limit = vector, visibility, visible, limit
+        self._scores: dict[int, float] = {}
+
+    def best(self, scored: Collection[int]) -> list[Hit]:
+        found, self._scores = find_nearest(
+            resolve_vector(self._vector), self._visibility, self._visible, limit=self._limit, scored=scored
+        )
+        return found
+
+    def cosines(self, keys: Collection[int]) -> dict[int, float]:
+        return {key: self._scores[key] for key in keys if key in self._scores}
+
+
 class PostgresqlEngine(SearchIndex):
     """SearchIndex on PostgreSQL."""
 
     postings, names, vectors = _GinPostings(), _NAMES, "piece_search"
 
-    def find(
-        self,
-        match: Match | None,
-        vector: AnyVector | None,
-        visibility: Visibility,
-        *,
-        limit: int,
-        also: Collection[int] = (),
-    ) -> HybridHits:
-        scores: dict[int, float] = {}
-
-        def nearest(query: Vector, visible: RowReader, scored: Collection[int]) -> list[Hit]:
-            found, read = find_nearest(query, visibility, visible, limit=limit, scored=scored)
-            scores.update(read)
-            return found
-
-        return self.find_separately(
-            match,
-            vector,
-            visibility,
-            nearest=nearest,
-            cosines=lambda keys, query: {key: scores[key] for key in keys if key in scores},
-            limit=limit,
-            also=also,
-        )
-
-    def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        return find_nearest(vector, visibility, RowReader(visibility), limit=limit)[0]
+    def search_near(
+        self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
+    ) -> NearSearch:
+        return _PgvectorSearch(vector, visibility, visible, limit=limit)
 
     def find_newest(
         self,
