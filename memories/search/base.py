@@ -11,7 +11,7 @@ from access.errors import Unavailable
 from access.visibility import Visibility
 from memories.search.keyword import NO_MATCHES, PostingReader, best_words, find_matches
 from memories.search.query_terms import Match
-from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector, find_dated
+from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector
 from memories.search.schema import (
     apply_index_schema,
     created_names,
@@ -67,8 +67,6 @@ class SearchIndex(ABC):
     postings: PostingReader
     names: str  # the SQL that reads the names of the database's objects
     vectors: str  # the table of the vector index
-
-    dated = staticmethod(find_dated)
 
     def find(
         self,

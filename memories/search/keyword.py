@@ -221,7 +221,7 @@ def best_words(matches: KeywordMatches, visible: RowReader, *, limit: int) -> li
 
 def _count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
     """The number of visible texts, their mean length and, if requested, their share."""
-    groups, params = groups_sql(visibility, "s")
+    groups, params = groups_sql(visibility)
     if with_share:
         [(count, words, everything)] = fetch(
             _TEXTS_AND_ALL.format(groups=groups), [*params, *params], is_repeated=True

@@ -126,7 +126,7 @@ class RowReader:
 
 def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
     """Memories inside the Visibility, by key; one statement."""
-    in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
+    in_group, groups = groups_sql(replace(visibility, include_global=False))
     where, params = render(visibility)
     sql = _VISIBLE.format(in_group=in_group, where=where, in_list=dialect().in_list)
     found = fetch(sql, [*groups, dialect().list_param(keys), *params], is_repeated=True)
@@ -140,9 +140,9 @@ def render(v: Visibility) -> tuple[str, tuple[Any, ...]]:
     return sql or dialect().everything, tuple(params)
 
 
-def groups_sql(v: Visibility, table: str) -> tuple[str, _Params]:
-    """Condition on the group of a row of search_row or search_group, without the narrowing to a scope."""
-    sql, params = to_sql(place_rule(v), table)
+def groups_sql(v: Visibility) -> tuple[str, _Params]:
+    """Condition on the group of a row `s` of search_row or search_group, without the narrowing to a scope."""
+    sql, params = to_sql(place_rule(v), "s")
     return sql or dialect().everything, params
 
 

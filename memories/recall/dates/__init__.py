@@ -13,6 +13,7 @@ from memories.recall.dates.written import MONTHS, READ_CHARS, read_times
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
+from memories.search.rows import find_dated
 from memories.types import Type
 
 _DAYS_OF_A_MONTH = 31
@@ -40,7 +41,7 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
     periods = [moments_of(span) for time in times for span in time.spans(today)]
     rows = [
         row
-        for row in search_index().dated(periods, visibility, limit=DATED_CANDIDATES)
+        for row in find_dated(periods, visibility, limit=DATED_CANDIDATES)
         if any(time.covers(local_day(row.moment)) for time in times)
     ]
     events, every = tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows)

@@ -67,7 +67,7 @@ def _own_groups(v: Visibility) -> tuple[str, list[Any]]:
     """A condition where rooms do not suffice: without other groups' global rows, which share a room with the own ones."""
     if v.groups is None or v.include_global:
         return "", []
-    sql, params = groups_sql(v, "s")
+    sql, params = groups_sql(v)
     return f"AND {sql}", params
 
 

@@ -71,7 +71,7 @@ class _FtsPostings:
         self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
     ) -> Iterator[Postings]:
         """For each term the texts of the visible groups that have it; one statement."""
-        groups, params = groups_sql(visibility, "s")
+        groups, params = groups_sql(visibility)
         beginning = _group_expression(visibility, texts)
         expressions = [
             beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
@@ -83,7 +83,7 @@ class _FtsPostings:
 
     def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
         """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
-        groups, params = groups_sql(visibility, "s")
+        groups, params = groups_sql(visibility)
         beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
         rows = [
             fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
