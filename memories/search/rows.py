@@ -158,8 +158,14 @@ def standing_condition(v: Visibility) -> str:
     return ""
 
 
-def index_filter(v: Visibility, standing: str) -> tuple[str, _Params]:
-    """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name."""
+def index_filter(v: Visibility, standing: str, *, on_rows: str) -> tuple[str, _Params]:
+    """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name.
+
+    Where these columns do not suffice: `on_rows`, which takes conditions on memories_memory AS m as `where`.
+    """
+    if not standing or _needs_rows(v):
+        where, seen = render(v)
+        return on_rows.format(where=where), [*seen]
     sql, params = f"AND standing {standing}", list[Any]()
     if v.states == {State.LIVE}:
         sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
@@ -168,7 +174,7 @@ def index_filter(v: Visibility, standing: str) -> tuple[str, _Params]:
     return sql, params
 
 
-def needs_rows(v: Visibility) -> bool:
+def _needs_rows(v: Visibility) -> bool:
     """True if a condition is on something that the vector index's columns do not have."""
     own_globals = v.groups is not None and not v.include_global
     return own_globals or v.is_history or not _INDEXED.issuperset(columns_of(rules_of(v)))
@@ -237,7 +243,6 @@ def _memories_query(count: int) -> CompiledQuery[Memory]:
     )
 
 
-_BEGINNINGS = "SELECT key, substr(content, 1, %s) FROM memories_memory WHERE key {in_list}"
 _LOOKS = """
 SELECT key, substr(content, 1, %s), state, type, pinned FROM memories_memory WHERE key {in_list}
 """
@@ -251,12 +256,6 @@ class PrefixMatch(NamedTuple):
     state: str
     type: str
     pinned: int
-
-
-def read_beginnings(keys: Sequence[int], chars: int) -> dict[int, str]:
-    """The first `chars` characters of memories' texts, by key."""
-    sql = _BEGINNINGS.format(in_list=dialect().in_list)
-    return dict(fetch(sql, [chars, dialect().list_param(keys)]))
 
 
 def read_sort_fields(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:

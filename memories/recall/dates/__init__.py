@@ -117,11 +117,9 @@ def is_true_at(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
     if memory.type == Type.EPISODIC or memory.valid_from is None:
         return False
     since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
-    return any(_is_true_then(since, until, time, today) for time in times)
-
-
-def _is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:
-    """Whether what is true from `since` to before `until` was true in the latest days that the time means."""
-    span = time.latest(today)
-    has_begun = span.last is None or since <= span.last
-    return has_begun and (until is None or span.first is None or span.first < until)
+    spans = [time.latest(today) for time in times]
+    return any(
+        (span.last is None or since <= span.last)
+        and (until is None or span.first is None or span.first < until)
+        for span in spans
+    )

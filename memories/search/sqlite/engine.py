@@ -39,7 +39,6 @@ from memories.search.rows import (
     Vector,
     groups_sql,
     index_filter,
-    needs_rows,
     render,
     resolve_vector,
     standing_condition,
@@ -366,10 +365,5 @@ def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
         groups = sorted({*v.groups, 0})
         parts.append(f"AND room IN ({placeholders(groups)})")
         params += groups
-    standing = standing_condition(v)
-    if standing and not needs_rows(v):
-        where, values = index_filter(v, standing)
-    else:
-        seen, of_rows = render(v)
-        where, values = _PIECES.format(where=seen), [*of_rows]
+    where, values = index_filter(v, standing_condition(v), on_rows=_PIECES)
     return " ".join([*parts, where]), [*params, *values]
