@@ -61,10 +61,9 @@ class NearSearch(ABC):
         """Cosine of each memory's best piece, by key, after best(); memories without vectors are left out."""
 
 
-class SearchIndex(ABC):
+class SearchIndex(PostingReader):
     """Searches rows inside a Visibility; nothing outside is ever counted or returned."""
 
-    postings: PostingReader
     names: str  # the SQL that reads the names of the database's objects
     vectors: str  # the table of the vector index
 
@@ -87,7 +86,7 @@ class SearchIndex(ABC):
         if near is not None and match is not None:
             near.begin()
         # While another core computes the vector and selects the rows near it.
-        matches = find_matches(match, visibility, self.postings) if match is not None else NO_MATCHES
+        matches = find_matches(match, visibility, self) if match is not None else NO_MATCHES
         if near is not None and (at_hand := near.at_hand()):
             visible([*matches.first(limit), *at_hand])  # one read for both searches
         words = best_words(matches, visible, limit=limit)
@@ -102,7 +101,7 @@ class SearchIndex(ABC):
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
         visible = RowReader(visibility)
-        return best_words(find_matches(match, visibility, self.postings), visible, limit=limit)
+        return best_words(find_matches(match, visibility, self), visible, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""

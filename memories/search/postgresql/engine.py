@@ -37,32 +37,6 @@ FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.p
 """
 
 
-class _GinPostings:
-    """PostingReader over search_row."""
-
-    needs_share = False
-
-    def postings(
-        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
-    ) -> Iterator[Postings]:
-        """For each term the texts of the visible groups that have it; one statement."""
-        rooms = rooms_of(visibility)
-        STEMS.learn(terms)
-        queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
-        groups, params = _own_groups(visibility)
-        rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])
-        parts = [parse_numbers(keys, words) for keys, words in rows]
-        return map(join_columns, parts[::2], parts[1::2])
-
-    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
-        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
-        rooms = rooms_of(visibility)
-        queries = [term_query(starred(term), rooms, kinds=(TEXT, CONTEXT)) for term in terms]
-        groups, params = _own_groups(visibility)
-        rows = fetch(_COUNT.format(groups=groups), [*params, POSTING_BUDGET + 1, queries])
-        return [int(count) for (count,) in rows]
-
-
 def _own_groups(v: Visibility) -> tuple[str, list[Any]]:
     """A condition where rooms do not suffice: without other groups' global rows, which share a room with the own ones."""
     if v.groups is None or v.include_global:
@@ -135,7 +109,25 @@ class _PgvectorSearch(NearSearch):
 class PostgresqlEngine(SearchIndex):
     """SearchIndex on PostgreSQL."""
 
-    postings, names, vectors = _GinPostings(), _NAMES, "piece_search"
+    names, vectors, needs_share = _NAMES, "piece_search", False
+
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        rooms = rooms_of(visibility)
+        STEMS.learn(terms)
+        queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
+        groups, params = _own_groups(visibility)
+        rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])
+        parts = [parse_numbers(keys, words) for keys, words in rows]
+        return map(join_columns, parts[::2], parts[1::2])
+
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        rooms = rooms_of(visibility)
+        queries = [term_query(starred(term), rooms, kinds=(TEXT, CONTEXT)) for term in terms]
+        groups, params = _own_groups(visibility)
+        rows = fetch(_COUNT.format(groups=groups), [*params, POSTING_BUDGET + 1, queries])
+        return [int(count) for (count,) in rows]
 
     def search_near(
         self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int

@@ -61,38 +61,6 @@ SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM
 _COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"
 
 
-class _FtsPostings:
-    """PostingReader over FTS5."""
-
-    needs_share = True
-
-    def postings(
-        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
-    ) -> Iterator[Postings]:
-        """For each term the texts of the visible groups that have it; one statement."""
-        groups, params = groups_sql(visibility)
-        beginning = _group_expression(visibility, texts)
-        expressions = [
-            beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
-        ]
-        found = _FOUND.replace("%s", "word.value").format(groups=groups)
-        rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
-        parts = [parse_numbers(*(matches or " ").split(" ")) for (matches,) in rows]
-        return map(join_columns, parts[::2], parts[1::2])
-
-    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
-        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
-        groups, params = groups_sql(visibility)
-        beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
-        rows = [
-            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
-        ]
-        return [int(count) for [(count,)] in rows]
-
-
-_FTS_POSTINGS = _FtsPostings()
-
-
 def _group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
     """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
     clause = "" if texts.share >= _LARGE_SHARE else _group_filter(visibility)
@@ -280,7 +248,28 @@ class _Vec0Search(NearSearch):
 class SqliteEngine(SearchIndex):
     """SearchIndex on SQLite."""
 
-    postings, names, vectors = _FTS_POSTINGS, "SELECT name FROM sqlite_master", "memories_vec"
+    names, vectors, needs_share = "SELECT name FROM sqlite_master", "memories_vec", True
+
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        groups, params = groups_sql(visibility)
+        beginning = _group_expression(visibility, texts)
+        expressions = [
+            beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
+        ]
+        found = _FOUND.replace("%s", "word.value").format(groups=groups)
+        rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
+        parts = [parse_numbers(*(matches or " ").split(" ")) for (matches,) in rows]
+        return map(join_columns, parts[::2], parts[1::2])
+
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        groups, params = groups_sql(visibility)
+        beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
+        rows = [
+            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
+        ]
+        return [int(count) for [(count,)] in rows]
 
     def search_near(
         self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
