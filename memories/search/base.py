@@ -43,7 +43,10 @@ FROM {vectors} AS kept FULL JOIN (
 
 
 class NearSearch(ABC):
-    """The search by vector of one query, as a database does it."""
+    """The search by vector for the nearest `limit` memories inside a Visibility; `visible` reads their rows."""
+
+    def __init__(self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int) -> None:
+        self._vector, self._visibility, self._visible, self._limit = vector, visibility, visible, limit
 
     def begin(self) -> None:  # noqa: B027 - most have nothing to begin
         """Begin on another core, where that saves time. Without it, the search begins with best()."""
@@ -111,7 +114,7 @@ class SearchIndex(PostingReader):
     def search_near(
         self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
     ) -> NearSearch:
-        """The search by vector for the nearest `limit` memories inside the Visibility; `visible` reads their rows."""
+        """The search by vector, as this database does it; nothing is searched yet."""
 
     @abstractmethod
     def find_newest(

@@ -1,6 +1,6 @@
 """Search engine on PostgreSQL. The database searches itself: no process keeps an index in memory or follows changes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connection, transaction
@@ -92,9 +92,7 @@ SELECT COUNT(*) FROM search_row AS s JOIN memories_memory AS m ON m.key = s.key 
 class _PgvectorSearch(NearSearch):
     """NearSearch by pgvector."""
 
-    def __init__(self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int) -> None:
-        self._vector, self._visibility, self._visible, self._limit = vector, visibility, visible, limit
-        self._scores: dict[int, float] = {}
+    _scores: Mapping[int, float] = {}
 
     def best(self, scored: Collection[int]) -> list[Hit]:
         found, self._scores = find_nearest(

@@ -119,7 +119,8 @@ class TableSearch(NearSearch):
     def __init__(
         self, table: AnyTable, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
     ) -> None:
-        self._table, self._vector, self._visible, self._limit = table, vector, visible, limit
+        super().__init__(vector, visibility, visible, limit=limit)
+        self._table = table
         self._wanted = int(limit * SLACK)
         self._allowed = table.allowed(visibility)
         self._choosing: Future[Keys] | None = None
@@ -218,9 +219,6 @@ WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE
 
 class _Vec0Search(NearSearch):
     """NearSearch over vec0, in a process that has no vectors in memory yet."""
-
-    def __init__(self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int) -> None:
-        self._vector, self._visibility, self._visible, self._limit = vector, visibility, visible, limit
 
     def best(self, scored: Collection[int]) -> list[Hit]:
         vector, limit = resolve_vector(self._vector), self._limit
