@@ -165,8 +165,8 @@ def drop_index_schema(connection: BaseDatabaseWrapper, other: OtherSchema | None
     made = other.statements(connection.vendor) if other else statements(connection.vendor)
     with connection.cursor() as cursor:
         for statement in reversed(made):
-            if made := _CREATES.search(statement.sql):
-                noun, name = made[1].upper(), made[2]
+            if found := _CREATES.search(statement.sql):
+                noun, name = found[1].upper(), found[2]
                 if connection.vendor != "postgresql":
                     cursor.execute(f"DROP {noun} IF EXISTS {name}")
                 elif noun != "TRIGGER":  # a trigger goes with its function
