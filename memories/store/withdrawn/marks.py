@@ -22,7 +22,7 @@ from access.errors import Conflict
 from access.models import Group
 from memories.draft import Draft
 from memories.language.dress import is_in_one_case, undressed
-from memories.language.dress.readings import readings, strings_in
+from memories.language.dress.quotes import readings, strings_in
 from memories.language.dress.statements import is_taken_back, loses_a_sign, plain_lines, statements_in
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
