@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit.chains import HEADS, OWN
+from access.audit import HEADS, OWN
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.errors import InvalidInput

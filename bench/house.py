@@ -98,7 +98,7 @@ def traced() -> list[dict[str, int]]:
     """The project files that a store and a recall pass from the MCP tool: all, those of its own package, and visits to the first of these."""
     from access.groups import create_group  # noqa: PLC0415 - as below: only where Django is set up
     from access.tokens import operator  # noqa: PLC0415
-    from loci_site.mcp.auth import acting_as  # noqa: PLC0415
+    from loci_site.mcp.calls import acting_as  # noqa: PLC0415
     from loci_site.mcp.tools import recall_memory, store_memory  # noqa: PLC0415
     from memories.embedding import get_encoder  # noqa: PLC0415
 

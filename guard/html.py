@@ -2,10 +2,8 @@
 
 import html
 import re
-import unicodedata
 from typing import Final
 
-from guard.hidden import without_hidden
 from guard.patterns import Pattern
 
 # In this order: Markdown's code, comments, declarations, tags. Only HTML's own names are tags: `List<String>` is none.
@@ -29,7 +27,6 @@ _BREAKS: Final = frozenset({
     "header", "hr", "li", "main", "nav", "ol", "option", "p", "section", "summary", "table", "title",
     "tr", "ul",
 })  # fmt: skip
-_WEB: Final = ("http://", "https://", "ftp://", "www.", "web:", "capture:")
 _ATTRIBUTE = re.compile(r"""([a-zA-Z][\w:-]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+))?""")
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|(?<!-)opacity\s*:\s*0(?![.\d]*[1-9])",
@@ -43,14 +40,6 @@ _SELF_ENDING: Final = frozenset(["p", "li", "dt", "dd", "tr", "td", "th", "optio
 _CELLS: Final = frozenset({"td", "th"})
 _SPACE = re.compile(r"[ \t]*\n[ \t]*")
 _EMPTY_LINES = re.compile(r"\n{3,}")
-
-
-def is_web_source(source: str) -> bool:
-    """True for a source that names a web page or a capture, however it is spelt."""
-    if not source:
-        return False
-    plain = unicodedata.normalize("NFKC", without_hidden(source)[0]).strip().lower()
-    return plain.startswith(_WEB)
 
 
 def _hides(tag: str) -> bool:

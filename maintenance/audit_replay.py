@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from access.actor import READ, Actor
-from access.audit.chains import OLD, OWN, group_chain
+from access.audit import OLD, OWN, group_chain
 from access.audit.operations import Operation
 from access.audit.verify import front_anchor
 from access.errors import InvalidInput, NotFound, NotPermitted

@@ -31,6 +31,8 @@ def fetch(sql: str, params: Sequence[Any], *, is_repeated: bool = False) -> list
 
 
 T = TypeVar("T")
+_Key = TypeVar("_Key")
+_MIN_KEYS = 16  # smallest compiled size; larger ones are doubled, so that few queries are compiled
 _Places = tuple[tuple[bool, Any], ...]  # per parameter: (True, index of the argument) or (False, constant)
 _CACHE_ATTRIBUTE = "_loci_prepared"  # the attribute of a connection that holds its compiled statements
 _FIRST_PLACEHOLDER = -(2**62)  # compiled in place of the arguments: values that no query uses
@@ -150,3 +152,19 @@ def _row_reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[
         return found
 
     return read
+
+
+def read_rows(query_for: Callable[[int], CompiledQuery[T]], keys: Sequence[int | str]) -> list[T]:
+    """Rows of these keys; `query_for` returns the query for a number of keys."""
+    if not keys:
+        return []
+    padded = pad_keys(keys)
+    return query_for(len(padded)).rows(*padded)
+
+
+def pad_keys(keys: Sequence[_Key], *, least: int = _MIN_KEYS) -> list[_Key]:
+    """Pad the keys to the next compiled size by repeating the last one, which is still found once."""
+    count = least
+    while count < len(keys):
+        count *= 2
+    return [*keys, *[keys[-1]] * (count - len(keys))]

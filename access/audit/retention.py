@@ -10,7 +10,7 @@ from django.db.models import F, Min, QuerySet
 
 from access import audit
 from access.actor import Actor
-from access.audit.chains import HEADS, INSTANCE, OLD, OWN, chain_labels, group_of, old_end, start_hash
+from access.audit import HEADS, INSTANCE, OLD, OWN, chain_labels, group_of, old_end, start_hash
 from access.audit.operations import Operation
 from access.audit.verify import (
     ANCHOR,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from access.audit.chains import (
+from access.audit import (
     HEADS,
     INSTANCE,
     OLD,

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from django.conf import settings
 
+from access.answers import Answer, ShownAs
 from access.errors import InvalidInput, SensitiveText
 from access.groups.fingerprints import fingerprint
-from access.groups.text_finding import TextFinding
 from access.models import Group
 from guard import (
     Door,
@@ -35,7 +35,7 @@ from guard.policy import KINDS, STRICTNESS, WORD, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
 __all__ = [
-    "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
+    "FindingOut", "Findings", "MoreFindings", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
     "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
@@ -69,6 +69,68 @@ class OnHold(StrEnum):
     WAIT = "wait"  # a person reviews it: it waits, with what it is a part of
     REFUSE = "refuse"  # no person reviews it: what would wait is refused
     MASK = "mask"  # there is no sender to ask: all is masked that would be masked, wait or be refused
+
+
+_MAX_LISTED: Final = 100  # findings in an answer: a list of thousands would be larger than the text
+_DONE: Final = {
+    GuardTreatment.ALLOW: "allowed",
+    GuardTreatment.LABEL: "stored, and noted",
+    GuardTreatment.MASK: "masked",
+    GuardTreatment.QUARANTINE: "held back for a person",
+    GuardTreatment.REFUSE: "refused",
+}
+
+
+@dataclass(frozen=True)
+class TextFinding:
+    """A finding in a text that was sent, and what became of it; it never holds the value.
+
+    `field` is the path of the text, such as `metadata.note`; `span` counts the characters of the text as it was sent.
+    """
+
+    field: str
+    kind: str
+    span: tuple[int, int]
+    confidence: float
+    treatment: GuardTreatment
+
+    @property
+    def family(self) -> str:
+        """The family of the kind."""
+        return kind_of(self.kind).family.value
+
+    @property
+    def words(self) -> str:
+        """The finding in words, for people and agents."""
+        label = kind_of(self.kind).label
+        done = (
+            _DONE[self.treatment]
+            if self.family != Family.HIDDEN or self.treatment != GuardTreatment.MASK
+            else "removed"
+        )
+        return f"{label} in {self.field} at {self.span[0]}-{self.span[1]}: {done}"
+
+
+class FindingOut(Answer):
+    """What the guard found in a text, and what became of it; never the value."""
+
+    field: str
+    kind: str
+    family: str
+    start: Annotated[int, ShownAs(lambda finding, _: finding.span[0])]
+    end: Annotated[int, ShownAs(lambda finding, _: finding.span[1])]
+    confidence: float
+    treatment: Annotated[str, ShownAs("treatment.value")]
+    words: str
+
+
+# Absent if the guard found nothing.
+Findings = Annotated[
+    tuple[FindingOut, ...], ShownAs(lambda result, _: result.findings[:_MAX_LISTED], is_absent=True)
+]
+MoreFindings = Annotated[
+    int, ShownAs(lambda result, _: max(0, len(result.findings) - _MAX_LISTED), is_absent=True)
+]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ class AuditEntry(models.Model):
     """One logged operation. It has no foreign keys, because it outlives the objects that it names.
 
     `origin` is empty for this store's own chains; the chains of an imported store keep its origin. `chain` is the id of a
-    group, or one of the names in access.audit.chains; `seq` counts the rows of one chain.
+    group, or one of the names in access.audit; `seq` counts the rows of one chain.
     """
 
     key = models.BigAutoField(primary_key=True)

@@ -15,13 +15,13 @@ from bench.evaluate.question_files import NO_CATEGORY, QuerySet, read_query_file
 from bench.evaluate.run import Progress
 from memories.embedding import Encoder
 from memories.models import Memory
-from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
 from memories.recall.abstention import is_answerable
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.scoring import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
+from memories.search.rows import read_memories
 
 MODE = "hybrid"
 LOOKS_ANSWERABLE = "looks answerable"  # kind of those that name none

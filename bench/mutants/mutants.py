@@ -64,7 +64,7 @@ _RESTORE, _EDIT, _MERGE = (
 )
 _PURGE, _PLACES = "memories/lifecycle/purge/__init__.py", "memories/lifecycle/purge/places.py"
 _SUPERSEDE, _GATE = "memories/store/supersede.py", "access/groups/guarding.py"
-_TOKENS, _CHAINS, _VERIFY = "access/tokens/__init__.py", "access/audit/chains.py", "access/audit/verify.py"
+_TOKENS, _CHAINS, _VERIFY = "access/tokens/__init__.py", "access/audit/__init__.py", "access/audit/verify.py"
 # fmt: off
 MUTANTS: Final = (
     Mutant("a quarantined exact text may be reinforced", "store", _DECIDE, "    if exact.trust in WITHDRAWN_TRUSTS:", "    if exact.trust == Trust.REJECTED:"),
@@ -95,7 +95,7 @@ MUTANTS: Final = (
     Mutant("an expired fact is recalled", "recall", _VISIBILITY, '            _until("expires_at", moment),\n', ""),
     Mutant("a head moves without a comparison", "audit", _CHAINS, "AuditHead.objects.filter(pk=key, seq=before)", "AuditHead.objects.filter(pk=key)"),
     Mutant("a digest has no salt", "audit", _CHAINS, 'f"{salt}:{canonical_json(payload)}"', 'f"{canonical_json(payload)}"'),
-    Mutant("all chains begin alike", "audit", _CHAINS, "hash_line(join_json(end, chain))", "hash_line(join_json(end))"),
+    Mutant("all chains begin alike", "audit", _CHAINS, "_hash_line(_join_json(end, chain))", "_hash_line(_join_json(end))"),
     Mutant("a missing payload needs no purge", "audit", _VERIFY, "error = error or (\"\" if is_front else purges.find_error(entry))", "pass"),
     Mutant("a cleared group excuses later rows", "audit", _VERIFY, "entry.chain == chain and entry.seq < seq", "entry.chain == chain"),
     Mutant("a link may be removed", "audit", _VERIFY, "if linked.get(chain, 0) < seq:", "if False:"),

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from access.actor import Actor
-from access.audit.collect import current_work
+from access.audit import current_work
 from access.errors import (
     InFlight,
     InvalidInput,

@@ -7,7 +7,7 @@ from mcp_types import CallToolResult
 from access.actor import Actor
 from access.errors import InvalidInput, LociError
 from loci_site.mcp import results as answers
-from loci_site.mcp.arguments import parse_changes
+from loci_site.mcp.calls import parse_changes
 from memories.draft import check_choice
 from memories.lifecycle.edit import edit
 from memories.lifecycle.undo import UndoneWrite, undo_write

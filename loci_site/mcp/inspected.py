@@ -12,7 +12,7 @@ from access.answers import Json
 from access.errors import InvalidInput
 from access.visibility import Narrowing
 from loci_site.mcp import result_schemas as shapes
-from loci_site.mcp.arguments import check_known_group
+from loci_site.mcp.calls import check_known_group
 from loci_site.mcp.results import (
     MAX_LOG_ROWS,
     build,

@@ -9,7 +9,7 @@ from pydantic import Field
 from access.actor import READ
 from access.errors import NotFound
 from access.groups import entered_groups
-from loci_site.mcp.auth import current_actor
+from loci_site.mcp.calls import current_actor
 from loci_site.mcp.results import memory_text
 from loci_site.server.db_threads import in_db_thread
 from memories.queries.quoting import escape

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from access.answers import Answer, AnswerClass, Json, keys_of
-from access.groups.text_finding import FindingOut
+from access.groups.guarding import FindingOut
 from maintenance.schedule.status import StatsOut
 from memories.browse import serializers as out
 

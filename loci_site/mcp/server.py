@@ -30,7 +30,10 @@ from access.groups.guarding import safe_label
 from access.limits.throttle import check_write_rate
 from loci_site import __version__
 from loci_site.mcp import resources
-from loci_site.mcp.arguments import (
+from loci_site.mcp.calls import (
+    FindActor,
+    acting_as,
+    can,
     check_names,
     drop_nulls,
     error_text,
@@ -38,7 +41,6 @@ from loci_site.mcp.arguments import (
     find_domain_error,
     split_key,
 )
-from loci_site.mcp.auth import FindActor, acting_as, can
 from loci_site.mcp.tools import TOOLS, LociTool
 
 INSTRUCTIONS = (

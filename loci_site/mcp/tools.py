@@ -14,12 +14,11 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
-from access.audit.collect import current_work
+from access.audit import current_work
 from loci_site.hooks.repository import with_last_checkout
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers
-from loci_site.mcp.arguments import KEY_ARGUMENT, check_known_group, parse_moment
-from loci_site.mcp.auth import current_actor, current_write
+from loci_site.mcp.calls import KEY_ARGUMENT, check_known_group, current_actor, current_write, parse_moment
 from loci_site.mcp.changes import CHANGES, VERBS_HELP, change_memory
 from loci_site.mcp.inspected import InspectRequest, inspect_for_agent
 from loci_site.server.db_threads import in_db_thread, in_write_thread

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from access.actor import Actor
-from access.audit.collect import collecting_rows, current_work, one_change
+from access.audit import collecting_rows, current_work, one_change
 from access.errors import Conflict, InFlight, LociError
 from access.models import AuditEntry
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer

@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Count
 from django.utils import timezone
 
-from access.audit.chains import HEADS, OWN
+from access.audit import HEADS, OWN
 from access.errors import InvalidInput
 from access.models import AuditHead
 from maintenance.backups.archive import BackupManifest

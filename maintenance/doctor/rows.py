@@ -9,7 +9,7 @@ from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from access.audit.chains import chain_labels
+from access.audit import chain_labels
 from access.audit.verify import verify_log
 from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong

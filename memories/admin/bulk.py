@@ -17,7 +17,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import shorten
 from access.admin.confirm import ReasonForm
 from access.admin.page import LociAdmin
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.errors import LociError
 from memories.admin.forms import group_choices
 from memories.draft import EditDraft

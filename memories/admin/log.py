@@ -18,7 +18,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, interface_name, shorten
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import PageAdmin
-from access.audit.chains import OWN, chain_labels, find_row
+from access.audit import OWN, chain_labels, find_row
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.audit.verify import verify_log

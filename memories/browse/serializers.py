@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from uuid import UUID
 
 from access.answers import ABSENT, Answer, Day, Json, ShownAs, Untrusted
-from access.groups.guarding import safe_to_show
-from access.groups.text_finding import Findings, MoreFindings
+from access.groups.guarding import Findings, MoreFindings, safe_to_show
 from memories.draft.kinds import Flag, Metadata, Moment, Number, OneOf, Tags
 from memories.draft.registry import BY_NAME, RECORD_FIELDS, RecordField
 from memories.entities.statements import RelationStatement

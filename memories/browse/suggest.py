@@ -34,12 +34,11 @@ from memories.language.word_forms import (
     words_without_forms,
 )
 from memories.models import Memory
-from memories.queries.by_key import read_memories
 from memories.queries.versions import find_memory, heads_within
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
-from memories.search.rows import PrefixMatch, read_beginnings, read_sort_fields
+from memories.search.rows import PrefixMatch, read_memories, read_sort_fields
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import State, Trust, Type
@@ -242,9 +241,9 @@ def _with_own_words(
 ) -> list[int]:
     """The keys whose memory's words with one of these beginnings fit; `read_as` normalises each text first."""
     check_time()
-    texts = read_beginnings(keys, COMPARED_CHARS)
-    known = (key for key in keys if key in texts)
-    return [key for key in known if fits(words_starting_with(read_as(texts[key]), beginnings))]
+    looks = read_sort_fields(keys, COMPARED_CHARS)
+    known = (key for key in keys if key in looks)
+    return [key for key in known if fits(words_starting_with(read_as(looks[key].content), beginnings))]
 
 
 def _strip_accents(text: str) -> str:

@@ -6,6 +6,7 @@ whose author named none is the group's rule, else the instance's: the setting ac
 value that an upgrade left in the database, else `group`.
 """
 
+import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -22,7 +23,8 @@ from access.errors import InvalidInput, TooLarge
 from access.groups.guarding import OnHold, TextFinding, admit, quarantine_reason
 from access.models import Group, ScopeRule
 from guard import Door
-from guard.html import is_web_source, text_of_html
+from guard.hidden import without_hidden
+from guard.html import text_of_html
 from memories.draft.kinds import (
     MAX_REASON_CHARS,
     NUL_IN_JSON,
@@ -66,6 +68,7 @@ __all__ = [
     "guard_draft",
     "held_for_person",
     "instance_rule",
+    "is_web_source",
     "rule_of",
     "stored_door",
 ]
@@ -75,6 +78,7 @@ DECAY_FLOOR = 0.02  # the lowest confidence that decay reaches
 REINFORCEMENT = 0.1  # added to the confidence by a restatement, once per author and day
 CONFIRMED_TODAY = "you confirmed this today already: confidence unchanged"
 DEFAULT_IMPORTANCE = 5
+_WEB: Final = ("http://", "https://", "ftp://", "www.", "web:", "capture:")
 _NO_FIELDS: Final = frozenset({"version", "allow"})  # of an edit: they say how, not what
 _HASHES = ("hash", "fold_hash")
 # The texts of a draft; the content is first, since what it holds is what a person must see first.
@@ -205,7 +209,7 @@ _VALUES = attrgetter(*_NAMES)
 def check_draft(draft: Draft) -> Draft:
     """The cleaned draft. Raises InvalidInput or TooLarge with the field and what is allowed."""
     limits = settings.LOCI.storage
-    is_web = is_web_source(draft.source)
+    is_web = bool(draft.source) and is_web_source(draft.source)
     content = text_of_html(draft.content) if is_web else draft.content
     clean = clean_text(content, field="content", max_chars=limits.max_content_chars)
     given = _VALUES(draft)
@@ -225,6 +229,12 @@ def check_draft(draft: Draft) -> Draft:
     if values == given:
         return draft
     return replace(draft, **dict(zip(_NAMES, values, strict=True)))
+
+
+def is_web_source(source: str) -> bool:
+    """True for a source that names a web page or a capture, however it is spelt: such a draft comes from outside."""
+    plain = unicodedata.normalize("NFKC", without_hidden(source)[0]).strip().lower()
+    return plain.startswith(_WEB)
 
 
 def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collection[str] = TEXTS) -> Draft:

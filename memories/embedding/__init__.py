@@ -2,7 +2,7 @@
 
 from memories.embedding.encoder import Encoder, Window
 from memories.embedding.loader import ModelStatus, configured_model_id, get_encoder, model_status, warm_up
-from memories.embedding.model_id import DIMENSIONS, MODEL_ID, ModelInstallFailed, ModelUnavailable
+from memories.embedding.model import DIMENSIONS, MODEL_ID, ModelInstallFailed, ModelUnavailable
 
 __all__ = [
     "DIMENSIONS",

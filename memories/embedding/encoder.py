@@ -12,15 +12,18 @@ from typing import Final
 import numpy as np
 
 from memories.embedding.concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
-from memories.embedding.model_id import (
+from memories.embedding.model import (
     DIMENSIONS,
     MAX_TOKENS,
     MODEL_ID,
     ModelUnavailable,
+    OnnxSession,
+    TextTokenizer,
+    TokenSpan,
+    Vectors,
     model_id_of,
     window_of,
 )
-from memories.embedding.session import OnnxSession, TextTokenizer, TokenSpan, Vectors
 
 _SENTENCE_ENDS: Final = frozenset(".!?…。！？")
 # Closing marks that may come between a sentence's end and the white space after it.

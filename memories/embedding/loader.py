@@ -16,8 +16,16 @@ import numpy as np
 from django.conf import settings
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.model_id import MODEL_ID, NAME, TOKENIZER_FILE, ModelUnavailable, model_id_of
-from memories.embedding.session import OnnxSession, TextTokenizer, Vectors
+from memories.embedding.model import (
+    MODEL_ID,
+    NAME,
+    TOKENIZER_FILE,
+    ModelUnavailable,
+    OnnxSession,
+    TextTokenizer,
+    Vectors,
+    model_id_of,
+)
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"

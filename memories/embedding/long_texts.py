@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from memories.embedding.concurrency import yield_to_answers
 from memories.embedding.encoder import Encoder, Window
-from memories.embedding.session import Vectors
+from memories.embedding.model import Vectors
 from storage.call_state import CallState
 
 # Beyond this a text is stored at once and the worker embeds it: 64 windows take a core one to two seconds.

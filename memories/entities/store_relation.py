@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import READ, WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.audit.operations import Operation
 from access.audit_search import written_today
 from access.errors import InvalidInput

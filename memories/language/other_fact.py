@@ -152,7 +152,10 @@ def _find_replaced(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, 
         found += [(a, b) for a, b in zip(left, right, strict=True) if not _are_variants(a, b)]
     unread = sum(not (is_read(a) and is_read(b)) for a, b in found)
     is_few = len(found) <= _MAX_REPLACED + (unread > 0)
-    is_proven = any(_name_two_things(a, b) or (not is_reworded and _are_tenses(a, b)) for a, b in found)
+    # Two forms of one verb are two tenses: "leads" and "led".
+    is_proven = any(
+        _name_two_things(a, b) or (not is_reworded and strip_endings(a) == strip_endings(b)) for a, b in found
+    )
     return found if is_few and is_proven else []
 
 
@@ -166,11 +169,6 @@ def _name_two_things(one: str, other: str) -> bool:
         return True
     is_closed = any({one, other} <= kind for kind in (QUANTITIES, MODALS))
     return is_closed or distance(bare(one), bare(other), most=1) <= 1
-
-
-def _are_tenses(one: str, other: str) -> bool:
-    """True for two forms of one verb: "leads" and "led"."""
-    return strip_endings(one) == strip_endings(other)
 
 
 def is_read(word: str) -> bool:

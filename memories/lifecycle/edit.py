@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 
 from access import audit
 from access.actor import WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.groups import hold_groups

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from access.actor import CURATE, WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups import hold_groups

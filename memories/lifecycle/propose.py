@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from access import audit
 from access.actor import Actor
 from access.additions import additions
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups import hold_groups

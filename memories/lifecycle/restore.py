@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, pgettext
 
 from access.actor import CURATE, WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups import hold_groups

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.groups import hold_groups

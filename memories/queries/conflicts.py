@@ -18,12 +18,11 @@ from access.models import AuditEntry
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.short_id import short_id
-from memories.queries.by_key import read_rows
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import has_lapsed, heads_of
 from memories.queries.visibility import has_begun, is_outlasting, matches_scope
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, read_rows
 
 MAX_NAMED: Final = 3  # conflicts of one memory
 MAX_VALUE_CHARS: Final = 60

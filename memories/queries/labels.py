@@ -11,10 +11,9 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from memories.models import Doubt, DoubtStatus, Memory
-from memories.queries.by_key import read_rows
 from memories.queries.versions import has_lapsed
 from memories.types import State, Trust, Type
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, read_rows
 
 PROMOTED_SOURCE = "loci:promote"  # of a fact that maintenance made from repeated events
 OUTSIDE = "outside"  # of what came from a file, a web page or a tool, and not from the team

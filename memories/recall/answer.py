@@ -13,7 +13,6 @@ from access.visibility import Visibility
 from memories.embedding import Encoder
 from memories.entities.lines import RelationLine, fence_relations
 from memories.models import Memory
-from memories.queries.by_key import pad_keys
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence, mark_turn
@@ -35,7 +34,7 @@ from memories.recall.relations import requested_lines
 from memories.recall.scoring import Trace
 from memories.recall.weights import TURN_CHARS, TURN_REACH
 from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, pad_keys
 
 BY_ID = "ids"  # the mode of an answer to ids
 # Of the query for turns around hits: its smallest compiled size; larger ones are doubled.

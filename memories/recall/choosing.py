@@ -15,7 +15,6 @@ from memories.embedding import Encoder
 from memories.language.word_forms import ROOT_CHARS, root
 from memories.language.word_tables import read_sections
 from memories.models import Memory
-from memories.queries.by_key import read_memories
 from memories.queries.quoting import escape
 from memories.queries.visibility import is_visible, sees
 from memories.recall.abstention import NOTHING_RELEVANT, Confidence, is_answerable, judge, reasons_against
@@ -49,6 +48,7 @@ from memories.recall.weights import (
     MIN_HIT_TOKENS,
     USUAL_HIT_TOKENS,
 )
+from memories.search.rows import read_memories
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
 from memories.types import Type
 

@@ -17,7 +17,6 @@ from memories.language.word_forms import root
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
 from memories.models.link import REVIEWED_KINDS
-from memories.queries.by_key import read_memories
 from memories.recall.dates import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
 from memories.recall.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
 from memories.recall.question import Question
@@ -52,7 +51,7 @@ from memories.recall.weights import (
 )
 from memories.search.base import search_index
 from memories.search.query_terms import STOP_WORDS, identifiers_in, match_for, words
-from memories.search.rows import RankingFields, resolve_vector
+from memories.search.rows import RankingFields, read_memories, resolve_vector
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.withdrawn.left_out import find_left_out

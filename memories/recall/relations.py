@@ -26,7 +26,6 @@ from memories.entities.lines import (
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced
 from memories.models import Memory
-from memories.queries.by_key import read_rows
 from memories.queries.quoting import escape
 from memories.queries.visibility import may_hold, place_rule, sees
 from memories.recall.budget import count_tokens
@@ -44,7 +43,7 @@ from memories.search.query_terms import STOP_WORDS
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import Scope
 from relations.models import EntityAlias
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, read_rows
 
 _RELATED_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "related.sql").read_text(
     encoding="utf-8"

@@ -393,12 +393,12 @@ def _candidate_adjustments(
     )
 
 
-def claimed_adjustment(row: RankingFields, question: Question, tuning: Tuning = TUNING) -> float:
+def claimed_adjustment(row: RankingFields, question: Question) -> float:
     """The parts of a score that the memory's author claims: confidence, importance and tags."""
     return (
         CONFIDENCE_WEIGHT * (row.confidence - 0.5)
         + IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE)
-        + tag_adjustment(row.tags, question.subject_words, tuning)
+        + tag_adjustment(row.tags, question.subject_words)
     )
 
 

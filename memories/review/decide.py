@@ -14,8 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from access.actor import CURATE, Actor
-from access.audit.chains import find_row
-from access.audit.collect import one_change
+from access.audit import find_row, one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound
 from access.models import AuditEntry

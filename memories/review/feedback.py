@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.answers import Answer, ShownAs
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.errors import InvalidInput
 from memories.browse.recalls import find_recall, recall_id
 from memories.models import Feedback, FeedbackVerdict, Memory, RecallLog

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_noop, pgettext
 
 from access.actor import CURATE, READ, Actor
 from access.answers import Answer, ShownAs
-from access.audit.chains import OWN
+from access.audit import OWN
 from access.audit.operations import Operation
 from access.errors import Conflict, LociError, NotFound, NotPermitted
 from access.models import AuditEntry

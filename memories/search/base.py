@@ -1,7 +1,7 @@
 """The only interface between recall and the database's indexes, with what the engines of both databases share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from importlib import import_module
 
@@ -9,18 +9,9 @@ from django.db import connection, transaction
 
 from access.errors import Unavailable
 from access.visibility import Visibility
-from memories.search.keyword import NO_MATCHES, KeywordMatches, PostingReader, best_words, find_matches
+from memories.search.keyword import NO_MATCHES, PostingReader, best_words, find_matches
 from memories.search.query_terms import Match
-from memories.search.rows import (
-    AnyVector,
-    Hit,
-    HybridHits,
-    RankingFields,
-    RowReader,
-    Vector,
-    find_dated,
-    resolve_vector,
-)
+from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector
 from memories.search.schema import (
     apply_index_schema,
     created_names,
@@ -51,16 +42,34 @@ FROM {vectors} AS kept FULL JOIN (
 """
 
 
-class SearchIndex(ABC):
+class NearSearch(ABC):
+    """The search by vector for the nearest `limit` memories inside a Visibility; `visible` reads their rows."""
+
+    def __init__(self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int) -> None:
+        self._vector, self._visibility, self._visible, self._limit = vector, visibility, visible, limit
+
+    def begin(self) -> None:  # noqa: B027 - most have nothing to begin
+        """Begin on another core, where that saves time. Without it, the search begins with best()."""
+
+    def at_hand(self) -> Collection[int]:
+        """The keys whose rows best() will read, if they are known before it."""
+        return ()
+
+    @abstractmethod
+    def best(self, scored: Collection[int]) -> list[Hit]:
+        """The nearest visible memories, best first. The cosines of those in `scored` may be read along."""
+
+    @abstractmethod
+    def cosines(self, keys: Collection[int]) -> dict[int, float]:
+        """Cosine of each memory's best piece, by key, after best(); memories without vectors are left out."""
+
+
+class SearchIndex(PostingReader):
     """Searches rows inside a Visibility; nothing outside is ever counted or returned."""
 
-    postings: PostingReader
     names: str  # the SQL that reads the names of the database's objects
     vectors: str  # the table of the vector index
 
-    dated = staticmethod(find_dated)
-
-    @abstractmethod
     def find(
         self,
         match: Match | None,
@@ -75,47 +84,37 @@ class SearchIndex(ABC):
         The keyword search runs while the vector is being computed.
         Memories with a key in `also` are included if visible, whatever their score.
         """
-
-    def find_separately(
-        self,
-        match: Match | None,
-        vector: AnyVector | None,
-        visibility: Visibility,
-        *,
-        nearest: Callable[[Vector, RowReader, Collection[int]], list[Hit]],
-        cosines: Callable[[Collection[int], Vector], dict[int, float]],
-        limit: int,
-        also: Collection[int] = (),
-    ) -> HybridHits:
-        """The best `limit` memories of each search that has a query, with their true scores in the other search.
-
-        `nearest` searches by vector, `cosines` scores memories by vector; of those that it may be asked for, `nearest` gets
-        the keys, so that it can read the scores along.
-        """
         visible = RowReader(visibility)
-        # While another core computes the vector.
-        matches = find_matches(match, visibility, self.postings) if match is not None else NO_MATCHES
+        near = self.search_near(vector, visibility, visible, limit=limit) if vector is not None else None
+        if near is not None and match is not None:
+            near.begin()
+        # While another core computes the vector and selects the rows near it.
+        matches = find_matches(match, visibility, self) if match is not None else NO_MATCHES
+        if near is not None and (at_hand := near.at_hand()):
+            visible([*matches.first(limit), *at_hand])  # one read for both searches
         words = best_words(matches, visible, limit=limit)
-        query = resolve_vector(vector) if vector is not None else None
-        near = nearest(query, visible, {*(hit.key for hit in words), *also}) if query is not None else []
-        rows = visible({*(hit.key for hit in (*words, *near)), *also})
-        return combine_hits(
-            words,
-            near,
-            rows,
-            also=also,
-            matches=matches,
-            cosines=lambda keys: cosines(keys, query) if query is not None else {},
-        )
+        nearest = near.best({*(hit.key for hit in words), *also}) if near is not None else []
+        rows = visible({*(hit.key for hit in (*words, *nearest)), *also})
+        by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
+        extra = {*also}.intersection(rows) - by_vector - by_words
+        others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
+        cosines = near.cosines((by_words - by_vector) | extra) if near is not None else {}
+        return HybridHits(words, nearest, matches.scored(others), cosines, tuple(sorted(extra)), rows)
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
         visible = RowReader(visibility)
-        return best_words(find_matches(match, visibility, self.postings), visible, limit=limit)
+        return best_words(find_matches(match, visibility, self), visible, limit=limit)
 
-    @abstractmethod
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
+        return self.search_near(vector, visibility, RowReader(visibility), limit=limit).best(())
+
+    @abstractmethod
+    def search_near(
+        self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
+    ) -> NearSearch:
+        """The search by vector, as this database does it; nothing is searched yet."""
 
     @abstractmethod
     def find_newest(
@@ -216,26 +215,6 @@ class SearchIndex(ABC):
     @abstractmethod
     def fill_vectors(self) -> int:
         """Write the vector index anew from the pieces of the index's model; returns its rows."""
-
-
-def combine_hits(
-    words: list[Hit],
-    nearest: list[Hit],
-    rows: Mapping[int, RankingFields],
-    *,
-    also: Collection[int],
-    matches: KeywordMatches,
-    cosines: Callable[[Collection[int]], dict[int, float]],
-) -> HybridHits:
-    """The hits of both searches with the score of each in the other search, and the visible memories of `also`.
-
-    `rows` are the visible ones; `cosines` scores memories by vector.
-    """
-    by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
-    extra = {*also}.intersection(rows) - by_vector - by_words
-    others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
-    wanted = (by_words - by_vector) | extra
-    return HybridHits(words, nearest, matches.scored(others), cosines(wanted), tuple(sorted(extra)), rows)
 
 
 _ENGINES = {

@@ -8,11 +8,12 @@ be returned. Nothing in either depends on a row of a group outside the Visibilit
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -175,16 +176,18 @@ NO_KEYS, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0)
 NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0))
 
 
-class PostingReader(Protocol):
+class PostingReader(ABC):
     """Reads from one database which texts of the visible groups have a word."""
 
     needs_share: bool  # it reads VisibleTexts.share, for which the sums of all groups are read
 
+    @abstractmethod
     def postings(
         self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
     ) -> Iterator[Postings]:
-        """For each term the texts that have it."""
+        """For each term the texts of the visible groups that have it; one statement."""
 
+    @abstractmethod
     def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
         """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
 
@@ -195,9 +198,15 @@ def find_matches(match: Match, visibility: Visibility, reader: PostingReader) ->
     if not texts.texts:
         return NO_MATCHES
     if texts.texts > POSTING_BUDGET:
-        match = _drop_common_terms(match, visibility, texts, reader)
+        place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
+        counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
+        match = within_budget(match, counts)
     read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
-    found = {term: postings for term, postings in read if len(postings.keys)}
+    return join_matches({term: postings for term, postings in read if len(postings.keys)}, texts)
+
+
+def join_matches(found: Mapping[str, Postings], texts: VisibleTexts) -> KeywordMatches:
+    """The matches of the terms that some text has, of these texts in all."""
     if not found:
         return NO_MATCHES
     counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
@@ -219,7 +228,7 @@ def best_words(matches: KeywordMatches, visible: RowReader, *, limit: int) -> li
 
 def _count_texts(visibility: Visibility, *, with_share: bool) -> VisibleTexts:
     """The number of visible texts, their mean length and, if requested, their share."""
-    groups, params = groups_sql(visibility, "s")
+    groups, params = groups_sql(visibility)
     if with_share:
         [(count, words, everything)] = fetch(
             _TEXTS_AND_ALL.format(groups=groups), [*params, *params], is_repeated=True
@@ -245,12 +254,3 @@ def join_columns(text: tuple[Keys, Numbers], context: tuple[Keys, Numbers]) -> P
     weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), _CONTEXT_WEIGHT)])
     frequency = np.asarray(np.bincount(at, weights=weights, minlength=len(keys)), dtype=np.float64)
     return Postings(keys, frequency, np.concatenate([text[1], context[1]])[first])
-
-
-def _drop_common_terms(
-    match: Match, visibility: Visibility, texts: VisibleTexts, reader: PostingReader
-) -> Match:
-    """The match without the words that are most common in the visible groups, if it matches more than the budget."""
-    place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
-    counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
-    return within_budget(match, counts)

@@ -4,16 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
+from memories.models import Memory
 from memories.queries.visibility import AnyOf, columns_of, place_rule, placeholders, rules_of, to_sql
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
-from storage.compiled_queries import fetch
+from storage.compiled_queries import CompiledQuery, fetch, read_rows
 from storage.dialect import dialect
 
 Vector = NDArray[np.float32]
@@ -125,7 +126,7 @@ class RowReader:
 
 def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
     """Memories inside the Visibility, by key; one statement."""
-    in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
+    in_group, groups = groups_sql(replace(visibility, include_global=False))
     where, params = render(visibility)
     sql = _VISIBLE.format(in_group=in_group, where=where, in_list=dialect().in_list)
     found = fetch(sql, [*groups, dialect().list_param(keys), *params], is_repeated=True)
@@ -139,9 +140,9 @@ def render(v: Visibility) -> tuple[str, tuple[Any, ...]]:
     return sql or dialect().everything, tuple(params)
 
 
-def groups_sql(v: Visibility, table: str) -> tuple[str, _Params]:
-    """Condition on the group of a row of search_row or search_group, without the narrowing to a scope."""
-    sql, params = to_sql(place_rule(v), table)
+def groups_sql(v: Visibility) -> tuple[str, _Params]:
+    """Condition on the group of a row `s` of search_row or search_group, without the narrowing to a scope."""
+    sql, params = to_sql(place_rule(v), "s")
     return sql or dialect().everything, params
 
 
@@ -157,8 +158,14 @@ def standing_condition(v: Visibility) -> str:
     return ""
 
 
-def index_filter(v: Visibility, standing: str) -> tuple[str, _Params]:
-    """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name."""
+def index_filter(v: Visibility, standing: str, *, on_rows: str) -> tuple[str, _Params]:
+    """Conditions on the vector index's columns, with their parameters; `standing` is that on the column of this name.
+
+    Where these columns do not suffice: `on_rows`, which takes conditions on memories_memory AS m as `where`.
+    """
+    if not standing or _needs_rows(v):
+        where, seen = render(v)
+        return on_rows.format(where=where), [*seen]
     sql, params = f"AND standing {standing}", list[Any]()
     if v.states == {State.LIVE}:
         sql, params = f"{sql} AND until > %s", [int(v.now.timestamp() * 1000)]
@@ -167,7 +174,7 @@ def index_filter(v: Visibility, standing: str) -> tuple[str, _Params]:
     return sql, params
 
 
-def needs_rows(v: Visibility) -> bool:
+def _needs_rows(v: Visibility) -> bool:
     """True if a condition is on something that the vector index's columns do not have."""
     own_globals = v.groups is not None and not v.include_global
     return own_globals or v.is_history or not _INDEXED.issuperset(columns_of(rules_of(v)))
@@ -223,7 +230,19 @@ def places_of(v: Visibility) -> list[tuple[str, list[Any]]]:
     return [to_sql(each) for each in (rule.rules if isinstance(rule, AnyOf) else (rule,))]
 
 
-_BEGINNINGS = "SELECT key, substr(content, 1, %s) FROM memories_memory WHERE key {in_list}"
+def read_memories(keys: Iterable[int]) -> dict[int, Memory]:
+    """Existing memories by key, visible or not, with their group and thread; one query."""
+    return {row.key: row for row in read_rows(_memories_query, [*keys])}
+
+
+@cache
+def _memories_query(count: int) -> CompiledQuery[Memory]:
+    return CompiledQuery(
+        lambda *keys: Memory.objects.select_related("group", "thread").filter(key__in=keys).order_by(),
+        count,
+    )
+
+
 _LOOKS = """
 SELECT key, substr(content, 1, %s), state, type, pinned FROM memories_memory WHERE key {in_list}
 """
@@ -237,12 +256,6 @@ class PrefixMatch(NamedTuple):
     state: str
     type: str
     pinned: int
-
-
-def read_beginnings(keys: Sequence[int], chars: int) -> dict[int, str]:
-    """The first `chars` characters of memories' texts, by key."""
-    sql = _BEGINNINGS.format(in_list=dialect().in_list)
-    return dict(fetch(sql, [chars, dialect().list_param(keys)]))
 
 
 def read_sort_fields(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:

@@ -1,6 +1,7 @@
 """Tables, triggers and functions of the search from SQL files per database: created by a migration, restored after every migrate."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +18,9 @@ FILES = (
     "extensions.sql", "letters.sql", "words.sql", "rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql",
     "vectors.sql", "group_use.sql", "withdrawn.sql", "withdrawn_rows.sql", "statistics.sql",
 )  # fmt: skip
-FILL_SEARCH_ROWS, FILL_GROUP_USE = ("fill_search_rows.sql",), ("fill_group_use.sql",)
-BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # Objects that a database must have, for the check and `doctor`.
 _CREATES = re.compile(
-    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:VIRTUAL\s+)?TABLE|TRIGGER|VIEW|INDEX|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)",
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:VIRTUAL\s+)?(TABLE|TRIGGER|VIEW|INDEX|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)",
     re.I,
 )
 _CODE = re.compile(r"CREATE\s+(TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
@@ -52,7 +51,7 @@ class OtherSchema:
     def apply(self, connection: BaseDatabaseWrapper) -> None:
         """Create what is missing, if the table exists. Idempotent; in the caller's transaction."""
         if self.table in connection.introspection.table_names():
-            _run_files(connection, self.files, self.folder)
+            apply_index_schema(connection, self.files, self.folder)
 
 
 class _SchemaPart(Protocol):
@@ -115,17 +114,21 @@ def words_sql(row: str, *, vendor: str) -> str:
 
 def fill_search_rows(connection: BaseDatabaseWrapper) -> None:
     """Write the search's rows and sums anew from the memories; in the caller's transaction."""
-    _run_files(connection, FILL_SEARCH_ROWS)
+    apply_index_schema(connection, ("fill_search_rows.sql",))
 
 
 def fill_group_use(connection: BaseDatabaseWrapper) -> None:
     """Count what each group holds from the memories; in the caller's transaction."""
-    _run_files(connection, FILL_GROUP_USE)
+    apply_index_schema(connection, ("fill_group_use.sql",))
 
 
-def apply_index_schema(connection: BaseDatabaseWrapper, files: tuple[str, ...] = FILES) -> None:
+def apply_index_schema(
+    connection: BaseDatabaseWrapper, files: tuple[str, ...] = FILES, folder: Path = _SQL_DIR
+) -> None:
     """Create missing virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
-    _run_files(connection, files)
+    with connection.cursor() as cursor:
+        for statement in statements(connection.vendor, files, folder):
+            cursor.execute(statement.sql)
 
 
 def renew_triggers(connection: BaseDatabaseWrapper) -> None:
@@ -141,14 +144,14 @@ def renew_triggers(connection: BaseDatabaseWrapper) -> None:
 
 def begin_purge(connection: BaseDatabaseWrapper) -> None:
     """Overwrite in the file what this connection deletes from now on."""
-    _run_files(connection, BEFORE_PURGE)
+    apply_index_schema(connection, ("purge_before.sql",))
 
 
 def end_purge(connection: BaseDatabaseWrapper) -> bool:
     """Clear earlier states from the database's side files, after the commit. False if a reader prevented it."""
     is_done = True
     with connection.cursor() as cursor:
-        for statement in statements(connection.vendor, AFTER_PURGE):
+        for statement in statements(connection.vendor, ("purge_after.sql",)):
             cursor.execute(statement.sql)
             if statement.name == "empty_wal":
                 # SQLite raises no error if a reader blocks the checkpoint: the first column of its row is "busy".
@@ -157,38 +160,31 @@ def end_purge(connection: BaseDatabaseWrapper) -> bool:
     return is_done
 
 
-def _run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...], folder: Path = _SQL_DIR) -> None:
-    with connection.cursor() as cursor:
-        for statement in statements(connection.vendor, files, folder):
-            cursor.execute(statement.sql)
-
-
 def drop_index_schema(connection: BaseDatabaseWrapper, other: OtherSchema | None = None) -> None:
     """Drop the triggers, views, indexes and virtual tables, ours or another package's, in reverse order of creation."""
     made = other.statements(connection.vendor) if other else statements(connection.vendor)
     with connection.cursor() as cursor:
         for statement in reversed(made):
-            match = _CREATES.search(statement.sql)
-            if match:
-                kind = re.split(r"\s+", statement.sql[match.start() : match.end()].upper())
-                noun = next(
-                    (word for word in ("FUNCTION", "TRIGGER", "VIEW", "INDEX") if word in kind), "TABLE"
-                )
-                if connection.vendor == "postgresql":  # a trigger goes with its function
-                    if noun != "TRIGGER":
-                        cursor.execute(f"DROP {noun} IF EXISTS {match.group(1)} CASCADE")
-                    continue
-                cursor.execute(f"DROP {noun} IF EXISTS {match.group(1)}")
+            if found := _CREATES.search(statement.sql):
+                noun, name = found[1].upper(), found[2]
+                if connection.vendor != "postgresql":
+                    cursor.execute(f"DROP {noun} IF EXISTS {name}")
+                elif noun != "TRIGGER":  # a trigger goes with its function
+                    cursor.execute(f"DROP {noun} IF EXISTS {name} CASCADE")
 
 
 def created_names(vendor: str) -> list[str]:
     """Names of the virtual tables, indexes, views and triggers that a database of this vendor must have."""
-    return [match.group(1) for s in statements(vendor) if (match := _CREATES.search(s.sql))]
+    return _created_by(statements(vendor))
 
 
 def own_names(vendor: str) -> frozenset[str]:
     """The names of all search objects that Loci creates, for all packages."""
-    return frozenset(match.group(1) for s in _all_statements(vendor) if (match := _CREATES.search(s.sql)))
+    return frozenset(_created_by(_all_statements(vendor)))
+
+
+def _created_by(made: Iterable[SqlStatement]) -> list[str]:
+    return [found[2] for statement in made if (found := _CREATES.search(statement.sql))]
 
 
 def _all_statements(vendor: str) -> list[SqlStatement]:

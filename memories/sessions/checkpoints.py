@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import READ, WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group, hold_groups

@@ -12,14 +12,14 @@ from uuid import UUID
 from django.db import transaction
 
 from access.actor import READ, WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding
 from memories.draft import Draft
 from memories.draft.kinds import check_ahead
 from memories.models import Memory
-from memories.queries.by_key import read_memories
+from memories.search.rows import read_memories
 from memories.store.decide import Decision, Outcome
 from memories.store.existing import find_exact
 from memories.store.neighbours import Neighbour, NextStep

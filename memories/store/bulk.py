@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import OperationalError, transaction
 
 from access.actor import WRITE, Actor
-from access.audit.collect import one_change
+from access.audit import one_change
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_group_to_write, find_or_create_group, wanted_slug
 from access.groups.guarding import count_kinds

@@ -16,12 +16,11 @@ from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory, MovedSource, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with, fold_starts_with_any
-from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
 from memories.queries.visibility import has_begun, is_outlasting
 from memories.types import State, Trust, Type
 from storage.bulk import batches
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, pad_keys, read_rows
 
 _SourceKey = tuple[int, str, str]  # group, source, source_ref
 by_key = attrgetter("key")  # the order in which memories were written

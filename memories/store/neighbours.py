@@ -18,10 +18,9 @@ from memories.draft import Draft
 from memories.language.contradictions import ConflictKind, Contradiction, find_contradiction
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
 from memories.models import LinkKind, Memory, Piece
-from memories.queries.by_key import read_memories
 from memories.queries.versions import has_lapsed
 from memories.search.base import search_index
-from memories.search.rows import Vector
+from memories.search.rows import Vector, read_memories
 from memories.store.pieces import as_vector
 from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 from storage.bulk import batches

@@ -26,11 +26,10 @@ from memories.embedding.long_texts import (
     known_vectors,
 )
 from memories.models import IndexState, Memory, Piece
-from memories.queries.by_key import read_rows
 from memories.types import Type
 from storage.bulk import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.call_state import CallState
-from storage.compiled_queries import CompiledQuery
+from storage.compiled_queries import CompiledQuery, read_rows
 
 log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)

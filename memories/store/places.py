@@ -15,7 +15,7 @@ from access.actor import Actor
 from access.additions import additions
 from access.models import Group
 from memories.language.cleaning import first_words
-from memories.language.dress.markup import Quotes
+from memories.language.dress.quotes import Quotes
 from memories.store.threads import NEIGHBOUR_WORDS
 from storage.bulk import AT_ONCE, batches
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Length, StrIndex
 from access.actor import READ, Actor
 from access.models import Group
 from memories.language.cleaning import fold
-from memories.language.dress.markup import Quotes
+from memories.language.dress.quotes import Quotes
 from memories.models import Tombstone, TombstoneKind
 from memories.store.places import BLANKED, DELETED, PurgedTexts, TextPlace
 from memories.store.withdrawn.marks import find_all_withdrawn, sentences_of

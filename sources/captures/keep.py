@@ -24,7 +24,7 @@ from access.groups.guarding import mask_words, refuse_secret
 from access.models import Group
 from memories.draft import Draft
 from memories.language.cleaning import clean_line
-from memories.language.dress.markup import REDACTION
+from memories.language.dress.quotes import REDACTION
 from memories.models import Thread
 from memories.store import Outcome, StoreResult, store
 from memories.store.bulk import store_many

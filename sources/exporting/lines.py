@@ -7,7 +7,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
-from access.audit.chains import OWN
+from access.audit import OWN
 from access.models import AuditEntry, AuditHead, Group
 from access.models.audit import LEGACY
 from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Thread, Tombstone

@@ -7,7 +7,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from memories.language.cleaning import format_count
-from memories.language.dress.markup import Quotes
+from memories.language.dress.quotes import Quotes
 from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace
 from sources.exporting.atomic_file import replace_file
 from sources.models import WatchedFile, WatchedSection

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Max
 
-from access.audit.chains import OWN, group_chain
+from access.audit import OWN, group_chain
 from access.audit.operations import Operation
 from access.models import AuditEntry, Group
 from memories.models import Memory

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from access.audit.collect import Work, collecting_rows
+from access.audit import Work, collecting_rows
 from maintenance.admin.runs import may_undo
 from maintenance.cycle import RunPlan, compute_cap, run_cycle
 from maintenance.cycle.undo import undo_run

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from guard.html import is_web_source, text_of_html
+from guard.html import text_of_html
 
 PAGE = """<html><head><style>p {}</style></head><body><h1>Quay&nbsp;7</h1><!-- hidden --><p>Opens at <b>8&amp;9</b>.<br>Second line</p>
 <script>alert('<p>')</script><pre><code class="x">if a &lt; b:
@@ -28,26 +28,6 @@ def test_a_page_becomes_what_a_reader_sees() -> None:
 )
 def test_code_and_plain_text_stay(text: str) -> None:
     assert text_of_html(text) == text
-
-
-def test_only_a_web_page_or_a_capture_is_html() -> None:
-    assert [
-        is_web_source(each) for each in ("https://x.test/a", "capture:firefox", "notes.md", "hook:git")
-    ] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-
-
-@pytest.mark.parametrize(
-    "source",
-    [" https://x.test/a", "HTTPS://X.test", "\u200bhttps://x.test", "https\u2060://x.test", "Web:reader", "ftp://x.test/a", "www.x.test",
-     "\uff48ttps://x.test"],
-)  # fmt: skip
-def test_the_spelling_of_an_address_does_not_matter(source: str) -> None:
-    assert is_web_source(source)
 
 
 @pytest.mark.parametrize(

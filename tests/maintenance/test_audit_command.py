@@ -14,8 +14,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from access.audit import append, verify
-from access.audit.chains import GENESIS, chain_hash, payload_digest, start_hash
+from access.audit import GENESIS, append, chain_hash, payload_digest, start_hash, verify
 from access.audit.verify import verify_chain
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import GroupNotFound, InvalidInput, NotPermitted

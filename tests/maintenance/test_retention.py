@@ -15,8 +15,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from access.audit import append
-from access.audit.chains import GENESIS, chain_hash, start_hash
+from access.audit import GENESIS, append, chain_hash, start_hash
 from access.audit.operations import Operation
 from access.audit.verify import chain_names, dropped_through, is_log_whole, verify_chain
 from access.errors import NotPermitted

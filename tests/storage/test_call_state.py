@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from asgiref.sync import sync_to_async
 
-from access.audit import collect
-from access.audit.collect import note_rows
+from access import audit
+from access.audit import note_rows
 from access.tokens import operator
 from loci_site.server.write_once import WrittenAnswer, write_once
 from memories.embedding import long_texts
@@ -43,7 +43,7 @@ def write_rows(wait: Callable[[], None]) -> None:
     ("call", "state"),
     [
         (read_state, pieces._HELD_STATE),
-        (write_rows, collect._WORK),
+        (write_rows, audit._WORK),
         (run_apart, long_texts._HANDOVER),  # a write with a key
     ],
     ids=["index state", "rows of the log", "vectors of long texts"],

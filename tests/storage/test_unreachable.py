@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError
 
 from access.errors import Unavailable, as_storage_error
-from loci_site.mcp.arguments import explain_failure
+from loci_site.mcp.calls import explain_failure
 
 psycopg = pytest.importorskip("psycopg")
 # What the driver said while a server was killed under writers.

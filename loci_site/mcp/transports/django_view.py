@@ -26,7 +26,7 @@ from access.errors import NotAuthenticated, TooManyAttempts, as_storage_error
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
 from access.tokens import PREFIX, actor_for_secret
-from loci_site.mcp.auth import acting_as, current_actor
+from loci_site.mcp.calls import acting_as, current_actor
 from loci_site.mcp.server import LociServer
 from loci_site.oauth.grants import actor_for_access_token, audience_of, challenge_of
 from loci_site.server.db_threads import in_db_thread

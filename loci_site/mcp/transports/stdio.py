@@ -11,7 +11,7 @@ from access.actor import ALL_SCOPES, CREATE_GROUP, READ, WRITE, Actor, Via
 from access.errors import InvalidInput
 from access.tokens import actor_for_secret, operator
 from loci_site.hooks.repository import with_own_checkout
-from loci_site.mcp.auth import FindActor
+from loci_site.mcp.calls import FindActor
 from loci_site.mcp.server import LociServer
 from loci_site.server.db_threads import in_db_thread
 from memories.embedding import warm_up

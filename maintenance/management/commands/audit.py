@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Sum
 from tqdm import tqdm
 
-from access.audit.chains import HEADS, OWN, chain_labels
+from access.audit import HEADS, OWN, chain_labels
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.audit.verify import ChainReport, find_kept_error, verify_log

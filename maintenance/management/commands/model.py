@@ -20,7 +20,7 @@ from memories.embedding.install import (
 from memories.embedding.install.graph import PRECISIONS
 from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
 from memories.embedding.loader import ModelFolder, ModelStatus, folder_status, model_folder
-from memories.embedding.model_id import NAME
+from memories.embedding.model import NAME
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\

@@ -26,7 +26,7 @@ from memories.embedding.loader import (
     lowest_cosine,
     sha256_of,
 )
-from memories.embedding.model_id import (
+from memories.embedding.model import (
     MODEL_ID,
     WEIGHTS_FILE,
     WEIGHTS_SHA256,

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memories.embedding.model_id import DIMENSIONS
+from memories.embedding.model import DIMENSIONS
 
 _Tensors = Mapping[str, npt.NDArray[np.float32]]
 

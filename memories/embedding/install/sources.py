@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import httpx2
 
 from memories.embedding.loader import sha256_of
-from memories.embedding.model_id import (
+from memories.embedding.model import (
     REPOSITORY,
     REVISION,
     TOKENIZER_FILE,

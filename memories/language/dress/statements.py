@@ -8,6 +8,7 @@ grows with the text's length alone.
 import re
 import unicodedata
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
@@ -116,6 +117,23 @@ def statements_in(plain: str) -> Iterator[_Statement]:
             words += part.words
             if part.ends and words >= MIN_WORDS and len(bare) >= MIN_CHARS:
                 yield _Statement(first.start, part.end, bare)
+
+
+def loses_a_sign(plain: str, statement: _Statement) -> bool:
+    """True if a sign that changes a fact stands between its parts: "build || test" does not state "build test".
+
+    A text that is nothing but the statement has it with the signs around it.
+    """
+    start, end = statement.start, statement.end
+    if not (_WORD.search(plain, end) or _WORD.search(plain, 0, start)):  # the text is the statement
+        start, end = 0, len(plain)
+    kept = undressed_part(plain[start:end])
+    return bool(_signs(kept) - _signs(statement.bare))
+
+
+def _signs(bare: str) -> Counter[str]:
+    """The signs of an undressed text; a dot only joins two numbers."""
+    return Counter(character for character in bare if not character.isalnum() and character != ".")
 
 
 def is_taken_back(plain: str, statement: _Statement) -> bool:

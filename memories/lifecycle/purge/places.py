@@ -9,7 +9,7 @@ from django.db.models.functions import Length, StrIndex
 from access.audit.operations import Operation
 from access.groups.guarding import split_rules
 from access.models import AuditEntry, AuditPayload, Group, RowChange, StoredAnswer
-from memories.language.dress.markup import REDACTION
+from memories.language.dress.quotes import REDACTION
 from memories.models import (
     Checkpoint,
     Doubt,

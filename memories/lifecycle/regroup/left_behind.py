@@ -18,7 +18,7 @@ from access.errors import NotFound
 from access.groups import find_group, hold_groups
 from access.models import AuditEntry, Group
 from memories.draft import clean_reason
-from memories.language.dress.markup import Quotes
+from memories.language.dress.quotes import Quotes
 from memories.lifecycle.purge import WAL_IS_HELD, Because, Why, destroy
 from memories.lifecycle.purge.places import find_recalls
 from memories.lifecycle.purge.targets import PurgeTargets, texts_of

@@ -15,8 +15,7 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.additions import additions
 from access.answers import Answer, ShownAs
-from access.audit import AuditEvent
-from access.audit.collect import one_change
+from access.audit import AuditEvent, one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted, refuse_unstorable
 from access.groups import check_access, find_group, hold_groups, log_group

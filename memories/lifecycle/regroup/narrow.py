@@ -8,8 +8,7 @@ from django.db.models import Q
 
 from access.actor import ADMIN, Actor
 from access.answers import Answer, ShownAs
-from access.audit import Operation
-from access.audit.collect import one_change
+from access.audit import Operation, one_change
 from access.errors import Conflict
 from access.groups import find_group, log_group
 from access.models import AuditEntry, Group

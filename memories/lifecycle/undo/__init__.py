@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from access import audit
 from access.actor import Actor
 from access.answers import Answer
-from access.audit.collect import Work, one_change
+from access.audit import Work, one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry, RowChange

@@ -13,6 +13,7 @@ from memories.recall.dates.written import MONTHS, READ_CHARS, read_times
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
+from memories.search.rows import find_dated
 from memories.types import Type
 
 _DAYS_OF_A_MONTH = 31
@@ -40,7 +41,7 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
     periods = [moments_of(span) for time in times for span in time.spans(today)]
     rows = [
         row
-        for row in search_index().dated(periods, visibility, limit=DATED_CANDIDATES)
+        for row in find_dated(periods, visibility, limit=DATED_CANDIDATES)
         if any(time.covers(local_day(row.moment)) for time in times)
     ]
     events, every = tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows)
@@ -116,11 +117,9 @@ def is_true_at(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
     if memory.type == Type.EPISODIC or memory.valid_from is None:
         return False
     since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
-    return any(_is_true_then(since, until, time, today) for time in times)
-
-
-def _is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:
-    """Whether what is true from `since` to before `until` was true in the latest days that the time means."""
-    span = time.latest(today)
-    has_begun = span.last is None or since <= span.last
-    return has_begun and (until is None or span.first is None or span.first < until)
+    spans = [time.latest(today) for time in times]
+    return any(
+        (span.last is None or since <= span.last)
+        and (until is None or span.first is None or span.first < until)
+        for span in spans
+    )

@@ -84,12 +84,6 @@ def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, f
     return best
 
 
-def _take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Keys:
-    """The rows within the smallest distance that at least `least` of them have."""
-    reached = np.cumsum(np.bincount(distances))
-    return rows[distances <= int(np.searchsorted(reached, least))]
-
-
 WORDS = DIMENSIONS // 64
 # Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
 # vectors, and 98.6 % of the true thirty best (docs/speed.md).
@@ -257,8 +251,14 @@ class VectorTable:
 
     def _mark(self, v: Visibility) -> AllowedRows:
         part = _TableSnapshot(self._part.columns, self._part.count)
-        rows = _find_allowed(part.columns, part.count, v)
-        return AllowedRows(part, rows, int(part.columns.until[rows].min(initial=FOREVER)))
+        columns, count = part.columns, part.count
+        if v.groups is None:
+            rows = np.flatnonzero(_mark_rows(columns, slice(count), v))
+        else:
+            # Groups first: a group has few of a million rows, and the other columns are read for those only.
+            rows = np.flatnonzero(_mark_groups(columns, count, v))
+            rows = rows[_mark_rows(columns, rows, v)]
+        return AllowedRows(part, rows, int(columns.until[rows].min(initial=FOREVER)))
 
     def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """The `wanted` pieces nearest by cosine; `read` returns vectors that are not in memory."""
@@ -279,7 +279,10 @@ class VectorTable:
     ) -> Nearest:
         """The `wanted` nearest of the chosen rows, as nearest() returns them."""
         columns, rows = allowed.part.columns, allowed.rows
-        cosines = _exact_cosines(columns, chosen, vector, read)
+        exact = columns.exact
+        # Read ones are halved too: whether all fit into memory depends on other groups, and a cosine must not.
+        halves = read(columns.piece[chosen]).astype(np.float16) if exact is None else exact[chosen]
+        cosines = np.asarray(halves.astype(np.float32) @ vector, dtype=np.float32)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
         return Nearest(columns.memory[best], cosines, is_all=len(best) == len(rows))
@@ -397,16 +400,6 @@ def _fill_rows(target: Columns, where: slice, source: Columns) -> None:
             array[..., where] = values[..., :count]
 
 
-def _find_allowed(columns: Columns, count: int, v: Visibility) -> Keys:
-    """The allowed rows."""
-    if v.groups is None:
-        return np.flatnonzero(_mark_rows(columns, slice(count), v))
-    # Groups first: a group has few of a million rows, and the other columns are read for those only.
-    rows = np.flatnonzero(_mark_groups(columns, count, v))
-    found: Keys = rows[_mark_rows(columns, rows, v)]
-    return found
-
-
 def _mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
     allowed = _kinds_of(v.states, v.trusts, v.types, bool(v.shown_then), v.is_history)
@@ -466,7 +459,8 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         distances = _count_differing_signs(columns.signs[:, rows], query)
     else:  # extracting the signs of most rows would take longer than examining all
         distances = _count_differing_signs(columns.signs[:, :count], query)[rows]
-    return _take_similar(rows, distances, least=least)
+    reached = np.cumsum(np.bincount(distances))
+    return rows[distances <= int(np.searchsorted(reached, least))]
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
@@ -487,12 +481,3 @@ def _count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64])
         counted = np.bitwise_count(signs[:, start : start + BLOCK] ^ query[:, None])
         np.add.reduce(counted, axis=0, dtype=np.uint16, out=distances[start : start + BLOCK])
     return distances
-
-
-def _exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
-    """Cosines of the rows, from the vectors in memory or else from `read`."""
-    exact = columns.exact
-    # Read ones are halved too: whether all fit into memory depends on other groups, and a cosine must not.
-    halves = read(columns.piece[rows]).astype(np.float16) if exact is None else exact[rows]
-    vectors = halves.astype(np.float32)
-    return np.asarray(vectors @ vector, dtype=np.float32)

@@ -1,12 +1,12 @@
 """Search engine on PostgreSQL. The database searches itself: no process keeps an index in memory or follows changes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import SearchIndex
+from memories.search.base import NearSearch, SearchIndex
 from memories.search.keyword import (
     POSTING_BUDGET,
     Postings,
@@ -16,8 +16,8 @@ from memories.search.keyword import (
 )
 from memories.search.postgresql.lexemes import CONTEXT, STEMS, TEXT, all_of, any_of, rooms_of, term_query
 from memories.search.postgresql.vectors import find_nearest, tend_large_rooms
-from memories.search.query_terms import Match, is_letter
-from memories.search.rows import AnyVector, Hit, HybridHits, RowReader, Vector, groups_sql, render
+from memories.search.query_terms import is_letter
+from memories.search.rows import AnyVector, Hit, RowReader, groups_sql, render, resolve_vector
 from storage.compiled_queries import fetch
 from storage.postgresql.months import check_references
 
@@ -37,37 +37,11 @@ FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.p
 """
 
 
-class _GinPostings:
-    """PostingReader over search_row."""
-
-    needs_share = False
-
-    def postings(
-        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
-    ) -> Iterator[Postings]:
-        """For each term the texts of the visible groups that have it; one statement."""
-        rooms = rooms_of(visibility)
-        STEMS.learn(terms)
-        queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
-        groups, params = _own_groups(visibility)
-        rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])
-        parts = [parse_numbers(keys, words) for keys, words in rows]
-        return map(join_columns, parts[::2], parts[1::2])
-
-    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
-        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
-        rooms = rooms_of(visibility)
-        queries = [term_query(starred(term), rooms, kinds=(TEXT, CONTEXT)) for term in terms]
-        groups, params = _own_groups(visibility)
-        rows = fetch(_COUNT.format(groups=groups), [*params, POSTING_BUDGET + 1, queries])
-        return [int(count) for (count,) in rows]
-
-
 def _own_groups(v: Visibility) -> tuple[str, list[Any]]:
     """A condition where rooms do not suffice: without other groups' global rows, which share a room with the own ones."""
     if v.groups is None or v.include_global:
         return "", []
-    sql, params = groups_sql(v, "s")
+    sql, params = groups_sql(v)
     return f"AND {sql}", params
 
 
@@ -115,39 +89,48 @@ SELECT COUNT(*) FROM search_row AS s JOIN memories_memory AS m ON m.key = s.key 
 """
 
 
+class _PgvectorSearch(NearSearch):
+    """NearSearch by pgvector."""
+
+    _scores: Mapping[int, float] = {}
+
+    def best(self, scored: Collection[int]) -> list[Hit]:
+        found, self._scores = find_nearest(
+            resolve_vector(self._vector), self._visibility, self._visible, limit=self._limit, scored=scored
+        )
+        return found
+
+    def cosines(self, keys: Collection[int]) -> dict[int, float]:
+        return {key: self._scores[key] for key in keys if key in self._scores}
+
+
 class PostgresqlEngine(SearchIndex):
     """SearchIndex on PostgreSQL."""
 
-    postings, names, vectors = _GinPostings(), _NAMES, "piece_search"
+    names, vectors, needs_share = _NAMES, "piece_search", False
 
-    def find(
-        self,
-        match: Match | None,
-        vector: AnyVector | None,
-        visibility: Visibility,
-        *,
-        limit: int,
-        also: Collection[int] = (),
-    ) -> HybridHits:
-        scores: dict[int, float] = {}
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        rooms = rooms_of(visibility)
+        STEMS.learn(terms)
+        queries = [term_query(starred(term), rooms, kinds=kind) for term in terms for kind in (TEXT, CONTEXT)]
+        groups, params = _own_groups(visibility)
+        rows = fetch(_POSTINGS.format(groups=groups), [queries, *params])
+        parts = [parse_numbers(keys, words) for keys, words in rows]
+        return map(join_columns, parts[::2], parts[1::2])
 
-        def nearest(query: Vector, visible: RowReader, scored: Collection[int]) -> list[Hit]:
-            found, read = find_nearest(query, visibility, visible, limit=limit, scored=scored)
-            scores.update(read)
-            return found
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        rooms = rooms_of(visibility)
+        queries = [term_query(starred(term), rooms, kinds=(TEXT, CONTEXT)) for term in terms]
+        groups, params = _own_groups(visibility)
+        rows = fetch(_COUNT.format(groups=groups), [*params, POSTING_BUDGET + 1, queries])
+        return [int(count) for (count,) in rows]
 
-        return self.find_separately(
-            match,
-            vector,
-            visibility,
-            nearest=nearest,
-            cosines=lambda keys, query: {key: scores[key] for key in keys if key in scores},
-            limit=limit,
-            also=also,
-        )
-
-    def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        return find_nearest(vector, visibility, RowReader(visibility), limit=limit)[0]
+    def search_near(
+        self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
+    ) -> NearSearch:
+        return _PgvectorSearch(vector, visibility, visible, limit=limit)
 
     def find_newest(
         self,

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from access.visibility import Visibility
 from memories.search.postgresql.lexemes import rooms_of
-from memories.search.rows import Hit, RowReader, Vector, index_filter, needs_rows, render, standing_condition
+from memories.search.rows import Hit, RowReader, Vector, index_filter, standing_condition
 from memories.types import VISIBLE_TRUSTS, State
 from storage.compiled_queries import fetch
 
@@ -158,10 +158,7 @@ def narrowing(v: Visibility) -> tuple[str, list[Any]]:
     standing = standing_condition(v)
     if not standing and v.states == {State.LIVE} and v.trusts.issuperset(VISIBLE_TRUSTS):
         standing = ">= 1"  # and more; which trusts count is seen on the rows
-    if not standing or needs_rows(v):
-        where, seen = render(v)
-        return _ROWS.format(where=where), [*seen]
-    return index_filter(v, standing)
+    return index_filter(v, standing, on_rows=_ROWS)
 
 
 def vector_text(vector: Vector) -> str:

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,7 +13,7 @@ from django.db import connection, transaction
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
 from memories.queries.visibility import is_as_of_now, placeholders
-from memories.search.base import SearchIndex, combine_hits
+from memories.search.base import NearSearch, SearchIndex
 from memories.search.in_memory.sync import (
     AnyTable,
     current_table,
@@ -22,15 +21,13 @@ from memories.search.in_memory.sync import (
     read_progress,
     read_vectors,
 )
-from memories.search.in_memory.table import AllowedRows, Keys, Nearest, VectorTable, best_per_memory
+from memories.search.in_memory.table import Keys, Nearest, VectorTable, best_per_memory
 from memories.search.keyword import (
     GROWTH,
     POSTING_BUDGET,
     SLACK,
     Postings,
     VisibleTexts,
-    best_words,
-    find_matches,
     join_columns,
     parse_numbers,
 )
@@ -38,12 +35,10 @@ from memories.search.query_terms import Match, expression_of
 from memories.search.rows import (
     AnyVector,
     Hit,
-    HybridHits,
     RowReader,
     Vector,
     groups_sql,
     index_filter,
-    needs_rows,
     render,
     resolve_vector,
     standing_condition,
@@ -64,38 +59,6 @@ _POSTINGS = """
 SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM json_each(%s) AS word
 """
 _COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"
-
-
-class _FtsPostings:
-    """PostingReader over FTS5."""
-
-    needs_share = True
-
-    def postings(
-        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
-    ) -> Iterator[Postings]:
-        """For each term the texts of the visible groups that have it; one statement."""
-        groups, params = groups_sql(visibility, "s")
-        beginning = _group_expression(visibility, texts)
-        expressions = [
-            beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
-        ]
-        found = _FOUND.replace("%s", "word.value").format(groups=groups)
-        rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
-        parts = [parse_numbers(*(matches or " ").split(" ")) for (matches,) in rows]
-        return map(join_columns, parts[::2], parts[1::2])
-
-    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
-        """For each term the number of texts that have it, counted up to POSTING_BUDGET + 1."""
-        groups, params = groups_sql(visibility, "s")
-        beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
-        rows = [
-            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
-        ]
-        return [int(count) for [(count,)] in rows]
-
-
-_FTS_POSTINGS = _FtsPostings()
 
 
 def _group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
@@ -150,87 +113,67 @@ WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
 """
 
 
-@dataclass(frozen=True)
-class _HybridQuery:
-    """A query for `limit` memories inside the Visibility; `visible` reads the visible rows among some keys.
+class TableSearch(NearSearch):
+    """NearSearch over the vectors in memory."""
 
-    `allowed` are the table's rows that may be visible.
-    """
+    def __init__(
+        self, table: AnyTable, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
+    ) -> None:
+        super().__init__(vector, visibility, visible, limit=limit)
+        self._table = table
+        self._wanted = int(limit * SLACK)
+        self._allowed = table.allowed(visibility)
+        self._choosing: Future[Keys] | None = None
+        self._found: Nearest | None = None
 
-    table: AnyTable
-    visibility: Visibility
-    limit: int
-    allowed: AllowedRows
-    visible: RowReader
+    def begin(self) -> None:
+        """Select near rows on another core, unless that saves nothing."""
+        vector, table, allowed = self._vector, self._table, self._allowed
+        is_ready = not isinstance(vector, Future) or vector.done()
+        is_long = len(allowed.rows) >= LARGE_GROUP_ROWS and CORES.has_spare()
+        if isinstance(table, VectorTable) and (is_long or not is_ready):
+            self._choosing = chooser_pool().submit(
+                lambda: table.choose(resolve_vector(vector), allowed, wanted=self._wanted)
+            )
 
+    def at_hand(self) -> Collection[int]:
+        if self._choosing is not None and not self._choosing.done():
+            return ()
+        found = self._nearest_pieces()
+        return best_per_memory(found.memories, found.cosines)
 
-def find_nearest(query: _HybridQuery, vector: Vector) -> list[Hit]:
-    """The memories whose best piece is nearest, best first."""
-    wanted = int(query.limit * SLACK)
-    return _take_visible(query, vector, _nearest_pieces(query, vector, wanted), wanted)
+    def best(self, scored: Collection[int]) -> list[Hit]:
+        wanted, found = self._wanted, self._nearest_pieces()
+        while True:
+            cosines = best_per_memory(found.memories, found.cosines)
+            seen = self._visible(cosines)
+            hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
+            if len(hits) >= self._limit or found.is_all:
+                return hits[: self._limit]
+            wanted *= GROWTH
+            found = self._table.nearest(
+                resolve_vector(self._vector), self._allowed, wanted=wanted, read=read_vectors
+            )
 
+    def cosines(self, keys: Collection[int]) -> dict[int, float]:
+        if not keys:
+            return {}
+        vector = resolve_vector(self._vector)
+        found = self._table.best_cosines(keys, vector)
+        # As the vectors in memory have them: whether they fit depends on other groups.
+        return _compare(_SCORED, keys, vector, is_halved=True) if found is None else found
 
-def _take_visible(query: _HybridQuery, vector: Vector, found: Nearest, wanted: int) -> list[Hit]:
-    """The visible memories of the `wanted` nearest pieces, best first; searches further if there are too few."""
-    while True:
-        cosines = best_per_memory(found.memories, found.cosines)
-        seen = query.visible(cosines)
-        hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
-        if len(hits) >= query.limit or found.is_all:
-            return hits[: query.limit]
-        wanted *= GROWTH
-        found = _nearest_pieces(query, vector, wanted)
-
-
-def _find_hybrid(
-    query: _HybridQuery, match: Match, vector: AnyVector, *, also: Collection[int] = ()
-) -> HybridHits:
-    """The hits of both searches with the score of each in the other search, and the visible memories of `also`."""
-    wanted = int(query.limit * SLACK)
-    choosing = _start_choosing(query, vector, wanted=wanted)
-    # While another core computes the vector and selects the rows near it.
-    matches = find_matches(match, query.visibility, _FTS_POSTINGS)
-    if choosing is None or choosing.done():
-        vector = resolve_vector(vector)
-        found = _nearest_pieces(query, vector, wanted, chosen=choosing.result() if choosing else None)
-        query.visible(
-            [*matches.first(query.limit), *best_per_memory(found.memories, found.cosines)]
-        )  # one read for both searches
-        words = best_words(matches, query.visible, limit=query.limit)
-    else:
-        words = best_words(matches, query.visible, limit=query.limit)
-        vector = resolve_vector(vector)
-        found = _nearest_pieces(query, vector, wanted, chosen=choosing.result())
-    nearest = _take_visible(query, vector, found, wanted)
-    rows = query.visible({*(hit.key for hit in (*words, *nearest)), *also})
-    return combine_hits(
-        words,
-        nearest,
-        rows,
-        also=also,
-        matches=matches,
-        cosines=lambda keys: _score_vectors(keys, vector, table=query.table),
-    )
-
-
-def _start_choosing(query: _HybridQuery, vector: AnyVector, *, wanted: int) -> Future[Keys] | None:
-    """The selection of near rows on another core; None if that saves nothing."""
-    is_ready = not isinstance(vector, Future) or vector.done()
-    table, is_long = query.table, len(query.allowed.rows) >= LARGE_GROUP_ROWS and CORES.has_spare()
-    if not isinstance(table, VectorTable) or (is_ready and not is_long):
-        return None
-    return chooser_pool().submit(lambda: table.choose(resolve_vector(vector), query.allowed, wanted=wanted))
-
-
-def _score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
-    """Cosine of each memory's best piece, by key; memories without vectors are left out."""
-    if not keys:
-        return {}
-    cosines = table.best_cosines(keys, vector) if table is not None else None
-    if cosines is not None:
-        return cosines
-    # As the vectors in memory have them: whether they fit depends on other groups.
-    return _compare(_SCORED, keys, vector, is_halved=table is not None)
+    def _nearest_pieces(self) -> Nearest:
+        """The nearest pieces; of the rows that begin() selected, if it did."""
+        if self._found is None:
+            table, allowed, wanted = self._table, self._allowed, self._wanted
+            vector = resolve_vector(self._vector)
+            if self._choosing is not None and isinstance(table, VectorTable):
+                chosen = self._choosing.result()
+                self._found = table.compared(vector, allowed, chosen, wanted=wanted, read=read_vectors)
+            else:
+                self._found = table.nearest(vector, allowed, wanted=wanted, read=read_vectors)
+        return self._found
 
 
 def _compare(sql: str, keys: Collection[int], vector: Vector, *, is_halved: bool = False) -> dict[int, float]:
@@ -240,16 +183,6 @@ def _compare(sql: str, keys: Collection[int], vector: Vector, *, is_halved: bool
     if is_halved:
         vectors = vectors.astype(np.float16).astype(np.float32)
     return best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
-
-
-def _nearest_pieces(
-    query: _HybridQuery, vector: Vector, wanted: int, *, chosen: Keys | None = None
-) -> Nearest:
-    """The `wanted` nearest pieces; of the `chosen` rows, if they were selected already."""
-    table, allowed = query.table, query.allowed
-    if chosen is not None and isinstance(table, VectorTable):
-        return table.compared(vector, allowed, chosen, wanted=wanted, read=read_vectors)
-    return table.nearest(vector, allowed, wanted=wanted, read=read_vectors)
 
 
 @cache
@@ -284,36 +217,65 @@ WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE
 """
 
 
+class _Vec0Search(NearSearch):
+    """NearSearch over vec0, in a process that has no vectors in memory yet."""
+
+    def best(self, scored: Collection[int]) -> list[Hit]:
+        vector, limit = resolve_vector(self._vector), self._limit
+        narrow, values = _vec0_filter(self._visibility)
+        k = min(2 * limit + FEW, _MAX_K)
+        while True:
+            # vec0 returns k rows per group and accepts no LIMIT besides k.
+            rows = fetch(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *values])
+            best = _compare(_COMPARED, [piece for (piece,) in rows], vector)
+            hits = [
+                Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+            ]
+            if is_as_of_now(self._visibility):  # vec0 does not know when a fact begins to be true
+                begun = self._visible(hit.key for hit in hits)
+                hits = [hit for hit in hits if hit.key in begun]
+            # Long memories have many pieces: raise k until there are enough memories or no more pieces.
+            if len(hits) >= limit or len(rows) < k or k == _MAX_K:
+                return hits[:limit]
+            k = min(k * 2, _MAX_K)
+
+    def cosines(self, keys: Collection[int]) -> dict[int, float]:
+        return _compare(_SCORED, keys, resolve_vector(self._vector)) if keys else {}
+
+
 class SqliteEngine(SearchIndex):
     """SearchIndex on SQLite."""
 
-    postings, names, vectors = _FTS_POSTINGS, "SELECT name FROM sqlite_master", "memories_vec"
+    names, vectors, needs_share = "SELECT name FROM sqlite_master", "memories_vec", True
 
-    def find(
-        self,
-        match: Match | None,
-        vector: AnyVector | None,
-        visibility: Visibility,
-        *,
-        limit: int,
-        also: Collection[int] = (),
-    ) -> HybridHits:
-        progress = read_progress() if vector is not None else None  # a keyword search needs none
-        table = current_table(progress) if progress is not None else None
-        if table is not None and match is not None and vector is not None:
-            return _find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
-        return self.find_separately(
-            match,
-            vector,
-            visibility,
-            nearest=lambda query, *_: self._find_nearest(table, query, visibility, limit),
-            cosines=lambda keys, query: _score_vectors(keys, query, table=table),
-            limit=limit,
-            also=also,
-        )
+    def postings(
+        self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts
+    ) -> Iterator[Postings]:
+        groups, params = groups_sql(visibility)
+        beginning = _group_expression(visibility, texts)
+        expressions = [
+            beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
+        ]
+        found = _FOUND.replace("%s", "word.value").format(groups=groups)
+        rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
+        parts = [parse_numbers(*(matches or " ").split(" ")) for (matches,) in rows]
+        return map(join_columns, parts[::2], parts[1::2])
 
-    def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        return self._find_nearest(current_table(read_progress()), vector, visibility, limit)
+    def counts(self, terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> list[int]:
+        groups, params = groups_sql(visibility)
+        beginning, sql = _group_expression(visibility, texts), _COUNT.format(groups=groups)
+        rows = [
+            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
+        ]
+        return [int(count) for [(count,)] in rows]
+
+    def search_near(
+        self, vector: AnyVector, visibility: Visibility, visible: RowReader, *, limit: int
+    ) -> NearSearch:
+        table = current_table(read_progress())
+        if table is None:
+            return _Vec0Search(vector, visibility, visible, limit=limit)
+        return TableSearch(table, vector, visibility, visible, limit=limit)
 
     def find_newest(
         self,
@@ -356,30 +318,6 @@ class SqliteEngine(SearchIndex):
             return [f"the keyword index does not match the memories ({type(error).__name__})"]
         return []
 
-    def _find_nearest(
-        self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int
-    ) -> list[Hit]:
-        """Search the vectors in memory, or vec0 without them."""
-        if table is not None:
-            return find_nearest(plan_query(table, visibility, limit), vector)
-        narrow, values = _vec0_filter(visibility)
-        visible = RowReader(visibility)
-        k = min(2 * limit + FEW, _MAX_K)
-        while True:
-            # vec0 returns k rows per group and accepts no LIMIT besides k.
-            rows = fetch(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *values])
-            best = _compare(_COMPARED, [piece for (piece,) in rows], vector)
-            hits = [
-                Hit(key, score) for key, score in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
-            ]
-            if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
-                begun = visible(hit.key for hit in hits)
-                hits = [hit for hit in hits if hit.key in begun]
-            # Long memories have many pieces: raise k until there are enough memories or no more pieces.
-            if len(hits) >= limit or len(rows) < k or k == _MAX_K:
-                return hits[:limit]
-            k = min(k * 2, _MAX_K)
-
     def tend(self) -> None:
         """Do nothing: every process searches the vectors in its memory."""
 
@@ -406,11 +344,6 @@ class SqliteEngine(SearchIndex):
         return count
 
 
-def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> _HybridQuery:
-    """A query over the table, with a reader of its visible rows."""
-    return _HybridQuery(table, visibility, limit, table.allowed(visibility), RowReader(visibility))
-
-
 def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
     """A Visibility as constraints on memories_vec; conditions that its columns cannot express go to the rows."""
     parts: list[str] = []
@@ -419,10 +352,5 @@ def _vec0_filter(v: Visibility) -> tuple[str, list[Any]]:
         groups = sorted({*v.groups, 0})
         parts.append(f"AND room IN ({placeholders(groups)})")
         params += groups
-    standing = standing_condition(v)
-    if standing and not needs_rows(v):
-        where, values = index_filter(v, standing)
-    else:
-        seen, of_rows = render(v)
-        where, values = _PIECES.format(where=seen), [*of_rows]
+    where, values = index_filter(v, standing_condition(v), on_rows=_PIECES)
     return " ".join([*parts, where]), [*params, *values]

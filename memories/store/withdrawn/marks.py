@@ -22,8 +22,8 @@ from access.errors import Conflict
 from access.models import Group
 from memories.draft import Draft
 from memories.language.dress import is_in_one_case, undressed
-from memories.language.dress.readings import readings, strings_in
-from memories.language.dress.statements import is_taken_back, plain_lines, statements_in
+from memories.language.dress.quotes import readings, strings_in
+from memories.language.dress.statements import is_taken_back, loses_a_sign, plain_lines, statements_in
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.tombstones import (
@@ -229,7 +229,8 @@ def _marks_inside(group: int, marks: Marks, text: str, keys: Sequence[TombstoneK
         for plain in map(plain_lines, readings(text))
         for statement in statements_in(plain)
         for key in keys
-        if (same := marks.dressed.get(bare_hmac(key, statement.bare))) and not is_taken_back(plain, statement)
+        if (same := marks.dressed.get(bare_hmac(key, statement.bare)))
+        and not (loses_a_sign(plain, statement) or is_taken_back(plain, statement))
         for mark in same
     )
     with _lock:

@@ -22,8 +22,7 @@ from memories.language.dress import has_letters_or_digits, undressed_whole
 from memories.language.other_fact import find_other_fact
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
-from memories.queries.by_key import read_memories
-from memories.search.rows import Vector
+from memories.search.rows import Vector, read_memories
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
 from memories.store.withdrawn.marks import (

@@ -17,6 +17,7 @@ from memories.search.keyword import (
     Postings,
     TermCounts,
     VisibleTexts,
+    join_matches,
     parse_numbers,
     within_budget,
 )
@@ -87,12 +88,7 @@ def _find_matches(match: Match, visibility: Visibility) -> KeywordMatches:
         keys, words = parse_numbers(*columns)
         if len(keys):
             found[term] = Postings(keys, np.ones(len(keys)), words)
-    if not found:
-        return NO_MATCHES
-    counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
-    return KeywordMatches(
-        tuple(found), counts, Postings(*map(np.concatenate, zip(*found.values(), strict=True))), texts
-    )
+    return join_matches(found, texts)
 
 
 def _rank_candidates(rows: dict[int, FoundChunk], scores: dict[int, float]) -> list[Candidate]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from access.audit.chains import MAX_SEQ, OLD, OWN, chain_hash, old_end, payload_digest, start_hash
+from access.audit import MAX_SEQ, OLD, OWN, chain_hash, old_end, payload_digest, start_hash
 from access.audit.operations import Operation
 from access.audit.verify import ANCHOR_PREFIX, dropped_through, is_anchor
 from access.models import AuditEntry, AuditHead, AuditPayload

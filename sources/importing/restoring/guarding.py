@@ -22,7 +22,7 @@ from access.groups.guarding import (
 from access.models import Group
 from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
-from memories.language.dress.readings import strings_in
+from memories.language.dress.quotes import strings_in
 from memories.types import VISIBLE_TRUSTS, Trust
 from sources.exporting.carried import SEAL, has_seal
 from sources.format import GROUP, MEMORY, RecordKind

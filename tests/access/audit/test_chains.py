@@ -8,14 +8,17 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from access.audit import AuditEvent, append, append_many, find_row
-from access.audit.chains import (
+from access.audit import (
     GENESIS,
     HEADS,
     INSTANCE,
     OLD,
+    AuditEvent,
     LockedChains,
+    append,
+    append_many,
     chain_hash,
+    find_row,
     start_hash,
 )
 from access.audit.operations import Operation

@@ -7,7 +7,7 @@ import pytest
 
 from access.errors import Conflict, InvalidInput
 from loci_site.api.schemas.requests import MemoryIn
-from loci_site.mcp.arguments import (
+from loci_site.mcp.calls import (
     check_names,
     drop_nulls,
     error_text,

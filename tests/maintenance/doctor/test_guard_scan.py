@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from access.audit.chains import OWN
+from access.audit import OWN
 from access.errors import NotPermitted
 from access.models import AuditPayload, Group
 from access.tokens import operator

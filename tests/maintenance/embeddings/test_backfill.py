@@ -14,7 +14,7 @@ from maintenance.embeddings import backfill
 from maintenance.embeddings.backfill import BackfillResult, embed_owed, is_owed
 from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
 from memories.embedding.concurrency import ENDING, available_cores
-from memories.embedding.session import Vectors
+from memories.embedding.model import Vectors
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index

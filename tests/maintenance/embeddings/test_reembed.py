@@ -18,7 +18,7 @@ from access.tokens import operator
 from maintenance.embeddings.backfill import embed_owed, is_owed
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, lacking, plan_reembed, reembed
 from memories.embedding import MODEL_ID, Encoder, get_encoder
-from memories.embedding.model_id import window_of
+from memories.embedding.model import window_of
 from memories.lifecycle.verbs import forget, purge
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from access.errors import InvalidInput, LociError, TooLarge
-from memories.draft import Draft, check_draft
+from memories.draft import Draft, check_draft, is_web_source
 
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what is to be refused
 BEYOND = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(timedelta(hours=-14)))
@@ -88,3 +88,23 @@ def test_a_draft_that_is_clean_already_is_not_made_again() -> None:
     assert check_draft(Draft(" Tea\x07 at four. ", tags=("Tea",))) == Draft(
         "Tea at four.", tags=("tea",), removed_characters=1
     )
+
+
+def test_only_a_web_page_or_a_capture_is_html() -> None:
+    assert [
+        is_web_source(each) for each in ("https://x.test/a", "capture:firefox", "notes.md", "hook:git")
+    ] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [" https://x.test/a", "HTTPS://X.test", "\u200bhttps://x.test", "https\u2060://x.test", "Web:reader", "ftp://x.test/a", "www.x.test",
+     "\uff48ttps://x.test"],
+)  # fmt: skip
+def test_the_spelling_of_an_address_does_not_matter(source: str) -> None:
+    assert is_web_source(source)

@@ -10,8 +10,7 @@ from memories.embedding.install import locked_folder
 from memories.embedding.install.graph import build_graph
 from memories.embedding.install.sources import SourceFailed, default_sources
 from memories.embedding.loader import ModelFolder
-from memories.embedding.model_id import NAME, TOKENIZER_FILE, WEIGHTS_FILE
-from memories.embedding.session import OnnxSession, TextTokenizer
+from memories.embedding.model import NAME, TOKENIZER_FILE, WEIGHTS_FILE, OnnxSession, TextTokenizer
 from tests.settings import MODELS
 
 WEIGHTS = MODELS.parent / "weights"

@@ -17,7 +17,7 @@ from django.test import override_settings
 
 from memories.embedding import ModelUnavailable, get_encoder, loader, model_status, warm_up
 from memories.embedding.loader import ModelFolder, lowest_cosine, model_folder
-from memories.embedding.session import OnnxSession, Vectors
+from memories.embedding.model import OnnxSession, Vectors
 from tests.settings import REPOSITORY
 
 InstallInto = Callable[[Path], ModelFolder]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memories.embedding.encoder import QueryVectorCache
-from memories.embedding.session import Vectors
+from memories.embedding.model import Vectors
 
 LIMIT_S = 10
 

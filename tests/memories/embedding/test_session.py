@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from memories.embedding.session import OnnxSession
+from memories.embedding.model import OnnxSession
 
 pytestmark = pytest.mark.model  # it needs the compiled library, not the model itself
 

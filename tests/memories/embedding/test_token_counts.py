@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memories.embedding import session as word_counts
-from memories.embedding.session import TextTokenizer, TokenCounts
+from memories.embedding import model as word_counts
+from memories.embedding.model import TextTokenizer, TokenCounts
 
 WORDS = [
     "harbour", "Harbour", "unaffable", "a_b", "C++", "don't", "12.5", "[SEP]", "[", "]", "[UNK", "naïve", "東京", "🦉",

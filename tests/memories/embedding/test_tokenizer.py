@@ -6,7 +6,7 @@ from tokenizers import Tokenizer
 
 from memories.embedding import Encoder
 from memories.embedding.loader import ModelFolder
-from memories.embedding.session import TextTokenizer, TokenSpan
+from memories.embedding.model import TextTokenizer, TokenSpan
 
 pytestmark = pytest.mark.model
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memories.embedding import Encoder, Window
 from memories.embedding.encoder import split_text
-from memories.embedding.session import TextTokenizer
+from memories.embedding.model import TextTokenizer
 
 pytestmark = pytest.mark.model
 

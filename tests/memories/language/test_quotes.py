@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memories.language.dress.markup import Quotes
+from memories.language.dress.quotes import Quotes
 
 CODE = "The launch code of heronry is eight."
 

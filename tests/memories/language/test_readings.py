@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.language.dress.markup import Quotes
-from memories.language.dress.readings import MAX_LEVELS, placed_readings, readings, strings_in
+from memories.language.dress.quotes import MAX_LEVELS, Quotes, placed_readings, readings, strings_in
 
 GATE = 'Das Tor "Süd" öffnet der Müller\nmit dem Schlüssel C:\\neu.'
 QUICK_S = 5.0  # of processor time; without bounds some of these take minutes

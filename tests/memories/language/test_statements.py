@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from memories.language.dress import undressed
-from memories.language.dress.statements import MAX_PARTS, is_taken_back, plain_lines, statements_in
+from memories.language.dress.statements import (
+    MAX_PARTS,
+    is_taken_back,
+    loses_a_sign,
+    plain_lines,
+    statements_in,
+)
 
 DATA = Path(__file__).parents[1] / "store" / "data"
 LINES: list[dict[str, Any]] = [
@@ -21,7 +27,10 @@ LINES: list[dict[str, Any]] = [
 def states(text: str, statement: str) -> bool:
     """True if a text states another inside it and does not take it back."""
     plain, bare = plain_lines(text), undressed(statement)
-    return any(each.bare == bare and not is_taken_back(plain, each) for each in statements_in(plain))
+    return any(
+        each.bare == bare and not loses_a_sign(plain, each) and not is_taken_back(plain, each)
+        for each in statements_in(plain)
+    )
 
 
 def lines(kind: str) -> list[tuple[str, str]]:
@@ -36,6 +45,20 @@ def test_nineteen_of_twenty_carriers_state_the_text_inside_them() -> None:
 
 def test_what_takes_it_back_or_says_something_else_does_not_state_it() -> None:
     assert [line for text, line in lines("others") if states(line, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_stated"),
+    [
+        ("The commands run as build | test.", True),
+        ("The commands run as build && test.", False),
+        ("Ann: the commands run as build || test.", False),
+        ("- The commands run as **build**, test!", True),
+        ('The commands run as build, test ">".', False),
+    ],
+)
+def test_a_sign_that_changes_the_fact_is_a_part_of_it(line: str, is_stated: bool) -> None:
+    assert states(line, "The commands run as build ; test.") is is_stated
 
 
 TEXT = "Deploys happen on Fridays."

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.actor import Actor
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.errors import Conflict
 from access.models import Group
 from memories.lifecycle import verbs

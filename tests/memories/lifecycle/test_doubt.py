@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.errors import Conflict
 from access.models import AuditEntry, Group
 from memories.browse.listing import ListFilter, list_memories

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, GroupNotFound, NotPermitted
 from access.groups.members import set_member, set_private

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.errors import Conflict, LociError, NotFound
 from access.models import Group
 from loci_site.mcp import resources

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from access.groups import GroupChange, update_group
 from access.models import Group
-from memories.language.dress.markup import Quotes
+from memories.language.dress.quotes import Quotes
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Memory
 from memories.sessions.checkpoints import save_checkpoint

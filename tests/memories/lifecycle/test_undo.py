@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from access.actor import Actor
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.errors import Conflict, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import Group, Membership

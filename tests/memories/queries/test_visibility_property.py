@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.embedding.session import Vectors
+from memories.embedding.model import Vectors
 from memories.models import IndexState, Memory
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
 from memories.recall.question import Question
@@ -21,7 +21,8 @@ from memories.search.base import search_index
 from memories.search.in_memory.sync import read_all
 from memories.search.in_memory.table import VectorTable
 from memories.search.query_terms import Match
-from memories.search.sqlite.engine import find_nearest, plan_query
+from memories.search.rows import RowReader
+from memories.search.sqlite.engine import TableSearch
 from memories.types import State, Trust, Type
 from sources.artifacts.search import find_chunks
 from sources.artifacts.search.base import chunk_index
@@ -216,8 +217,8 @@ def by_table(v: Visibility) -> list[int]:
     """The vectors in memory; their rows decide."""
     table = VectorTable()
     table.put([row for rows in read_all(MODEL) for row in rows])
-    query = plan_query(table, v, 1000)
-    return [hit.key for hit in find_nearest(query, unit_vector(7))]
+    search = TableSearch(table, unit_vector(7), v, RowReader(v), limit=1000)
+    return [hit.key for hit in search.best(())]
 
 
 def by_vector(v: Visibility) -> list[int]:

@@ -13,10 +13,10 @@ from access.tokens import actor_for_user
 from access.visibility import Narrowing
 from memories.lifecycle import verbs
 from memories.models import Memory
-from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall import choosing as read_path
+from memories.search.rows import read_memories
 from memories.types import State
 from tests.memories.builders import kept
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from access.audit.collect import collecting_rows
+from access.audit import collecting_rows
 from access.errors import GroupFull, InvalidInput, LociError, NotPermitted
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import set_member

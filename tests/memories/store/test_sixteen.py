@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, connection, transaction
 
 from access.actor import Actor
-from access.audit import append
-from access.audit.collect import collecting_rows, current_work, one_change
+from access.audit import append, collecting_rows, current_work, one_change
 from access.audit.operations import Operation
 from access.audit.verify import is_log_whole
 from access.models import Group

@@ -10,8 +10,7 @@ from memories.embedding import Encoder
 from memories.embedding.install import graph
 from memories.embedding.install.graph import build_graph
 from memories.embedding.loader import ModelFolder, read_reference
-from memories.embedding.model_id import WEIGHTS_FILE
-from memories.embedding.session import OnnxSession, TextTokenizer
+from memories.embedding.model import WEIGHTS_FILE, OnnxSession, TextTokenizer
 from tests.memories.embedding.forward import load_float64, sentence_vector
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may have to fetch the weights

@@ -1,15 +1,20 @@
-"""Checks of the arguments that an agent sends (names, types, dates), and errors as text for it; never a traceback."""
+"""A call of an agent: who makes it, its arguments checked (names, types, dates), and errors as text for it; never a traceback.
+
+The caller is set once per request and available to all code that the request runs.
+"""
 
 import difflib
 import logging
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
-from access.actor import Actor
+from access.actor import CREATE_GROUP, Actor
 from access.errors import GroupNotFound, InvalidInput, LociError, StorageFull, as_storage_error
 from access.groups import UnknownGroup, find_known_group
 from access.tokens.stored_answers import KeyedWrite
@@ -21,6 +26,11 @@ from memories.queries.quoting import escape
 from memories.queries.where import WHERE
 from storage.faults import is_unreachable
 
+# How a transport finds the caller: over HTTP from the request, over stdio again for each call.
+FindActor = Callable[[], Awaitable[Actor]]
+
+_caller: ContextVar[Actor] = ContextVar("mcp_caller")
+_write: ContextVar[KeyedWrite | None] = ContextVar("mcp_write", default=None)
 KEY_ARGUMENT = "idempotency_key"
 # The expected value by the start of the type of pydantic's error.
 EXPECTED = {
@@ -38,6 +48,34 @@ FIELD_WORDS = {
     Metadata: "an object",
     Number: "a whole number",
 }
+
+
+def current_actor() -> Actor:
+    """The Actor of the current call; LookupError outside of one."""
+    return _caller.get()
+
+
+def current_write() -> KeyedWrite | None:
+    """The key of the current call, with what it stands for; None without one."""
+    return _write.get()
+
+
+@contextmanager
+def acting_as(actor: Actor, write: KeyedWrite | None = None) -> Iterator[Actor]:
+    """Run the block, including tasks that it starts, for `actor`."""
+    token, write_token = _caller.set(actor), _write.set(write)
+    try:
+        yield actor
+    finally:
+        _caller.reset(token)
+        _write.reset(write_token)
+
+
+def can(actor: Actor, rights: frozenset[str]) -> bool:
+    """True if the actor has one of these rights in any group, or may create a group and have it there."""
+    wanted = rights & actor.scopes
+    anywhere = actor.all_groups or CREATE_GROUP in actor.scopes or "read" in wanted
+    return bool(wanted) and (anywhere or any(actor.may(r, key) for r in wanted for key in actor.roles))
 
 
 def check_names(tool: str, sent: Collection[str], known: Collection[str]) -> None:
