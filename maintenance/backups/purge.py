@@ -90,7 +90,12 @@ class ManagedBackups:
         try:
             unpacked = (backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
             if sum(unpacked) > AT_ONCE_BYTES:
-                return _leave_to_job(doomed)
+                # The job rewrites a large folder; find() names the backups that hold one of the memories.
+                if any(frozenset(doomed.ids) & read_ids(path) for path in backup_paths()):
+                    return ClearedCopies()
+                return ClearedCopies(
+                    (f"{len(backup_paths())} managed backups: none has it among its memories",)
+                )
             with backup_lock(wait_s=WAIT_S):
                 done = _rewrite_backups(job_actor(JOB), frozenset(doomed.ids), doomed.texts)
         except (LociError, DatabaseError, OSError) as error:
@@ -194,13 +199,6 @@ def _lists_any(path: Path, ids: frozenset[UUID]) -> bool:
         return bool(ids & read_ids(path))
     except (OSError, LociError, BadZipFile, KeyError, ValueError):
         return False
-
-
-def _leave_to_job(doomed: PurgedTexts) -> ClearedCopies:
-    """What a large folder is certified before the job: find() names the backups that hold one of the memories."""
-    if any(frozenset(doomed.ids) & read_ids(path) for path in backup_paths()):
-        return ClearedCopies()
-    return ClearedCopies((f"{len(backup_paths())} managed backups: none has it among its memories",))
 
 
 def _owed_marks() -> list[str]:

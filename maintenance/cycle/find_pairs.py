@@ -34,22 +34,18 @@ class FindPairs:
         """The pairs of the next memories by key; the mark is the highest key compared."""
         if usable_encoder() is None:
             return None
-        memories = _read_next_memories(turn, after=cursor or turn.mark or 0)
+        # Up to the first memory that lacks a vector: the next run compares from there.
+        rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=cursor or turn.mark or 0)
+        unembedded = first_key_without_vector(turn.group)
+        if unembedded is not None:
+            rows = rows.filter(key__lt=unembedded)
+        lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
+        memories = list(lasting.order_by("key")[:ROWS])
         if not memories:
             return None
         pairs = find_pairs(memories, now=turn.now)
         last = memories[-1].key
         return Batch(cursor=last, write=partial(_link_pairs, turn, pairs), mark=last)
-
-
-def _read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
-    """The group's next live, non-episodic memories, up to the first one that lacks a vector."""
-    rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=after)
-    unembedded = first_key_without_vector(turn.group)
-    if unembedded is not None:
-        rows = rows.filter(key__lt=unembedded)
-    lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
-    return list(lasting.order_by("key")[:ROWS])
 
 
 def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:

@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from django.db.models import Count, QuerySet
 
-from access.actor import Actor
 from access.audit.operations import Operation
-from access.models import Group
 from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.links import create_link, create_links
 from maintenance.cycle.recorder import Recorder
@@ -70,7 +68,11 @@ class Promote:
             if plan:
                 now, plan = plan[:_FACTS_AT_ONCE], plan[_FACTS_AT_ONCE:]
                 return _prepare_batch(turn, now, after=after, plan=plan, encoder=encoder)
-            keys = _read_next_keys(turn, after=after)
+            rows = countable_events(turn).filter(key__gt=after).order_by("key")
+            unembedded = first_key_without_vector(turn.group)
+            if unembedded is not None:
+                rows = rows.filter(key__lt=unembedded)
+            keys = list(rows.values_list("key", flat=True)[:_NEW_AT_ONCE])
             if not keys:
                 return None
             after = keys[-1]
@@ -79,15 +81,6 @@ class Promote:
             ]
             if not plan:
                 return _prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
-
-
-def _read_next_keys(turn: Turn, *, after: int) -> list[int]:
-    """Keys of the group's next countable events, up to the first one that lacks a vector."""
-    rows = countable_events(turn).filter(key__gt=after).order_by("key")
-    unembedded = first_key_without_vector(turn.group)
-    if unembedded is not None:
-        rows = rows.filter(key__lt=unembedded)
-    return list(rows.values_list("key", flat=True)[:_NEW_AT_ONCE])
 
 
 def _prepare_batch(
@@ -207,12 +200,6 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
     return {"promoted": 1, "evidence": evidence}
 
 
-def _trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
-    """A fact's trust by the group's policy; it has no author, so it counts as an agent's write whoever began the run."""
-    doubt = policy_doubt(replace(actor, is_person=False), group, confidence)
-    return Trust.CANDIDATE if doubt else Trust.ACTIVE
-
-
 def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
     """The group's own fact that states the same in other words, as a list of at most one."""
     return [
@@ -228,7 +215,11 @@ def _propose_fact(
     turn: Turn, proposal: _ReadyFact, neighbours: Sequence[Neighbour], recorder: Recorder
 ) -> Memory:
     """Insert the fact, with links to its possible duplicates and conflicts."""
-    trust = _trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
+    # A fact has no author, so by the group's policy it is an agent's write, whoever began the run.
+    doubt = policy_doubt(
+        replace(recorder.actor, is_person=False), turn.group, proposal.prepared.draft.confidence
+    )
+    trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:

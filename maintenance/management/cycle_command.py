@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
 from access.management.command import DRY_RUN, GROUP, CommandAnswer, option
@@ -16,7 +15,6 @@ from maintenance.runs.listing import RunOut
 from maintenance.runs.preview import RunPreview, preview_cycle
 from memories.language.cleaning import parse_moment
 from memories.management.output import FaceCommand, in_lines
-from storage.progress import Progress
 
 
 class CycleCommand(FaceCommand):
@@ -36,7 +34,19 @@ class CycleCommand(FaceCommand):
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
         with StepBar(self.kind, unit="group") as bar:
-            plan = _parse_plan(actor, options, kind=self.kind, report=bar.show)
+            share = options["max_share"]
+            if share is not None and not 0 <= share <= 1:
+                raise InvalidInput(
+                    f"{share:g} is not a share.", hint="Use a number from 0 to 1.", field="max_share"
+                )
+            plan = RunPlan(
+                kind=self.kind,
+                group=find_group(actor, options["group"]) if options["group"] else None,
+                now=options["now"],
+                max_share=share,
+                max_seconds=options["max_seconds"],
+                report=bar.show,
+            )
             if options["dry_run"]:
                 return _preview_answer(preview_cycle(actor, plan), options)
             run = run_alone(actor, plan)
@@ -55,21 +65,6 @@ def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnsw
         "Dry run: nothing was changed.",
     )
     return CommandAnswer(preview, text)
-
-
-def _parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, report: Progress) -> RunPlan:
-    """The run's plan from the command's options."""
-    share = options["max_share"]
-    if share is not None and not 0 <= share <= 1:
-        raise InvalidInput(f"{share:g} is not a share.", hint="Use a number from 0 to 1.", field="max_share")
-    return RunPlan(
-        kind=kind,
-        group=find_group(actor, options["group"]) if options["group"] else None,
-        now=options["now"],
-        max_share=share,
-        max_seconds=options["max_seconds"],
-        report=report,
-    )
 
 
 def _outcome_text(run: Run) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
@@ -48,8 +48,11 @@ def export_lines(
     yield from _memory_lines(visible, vectors=vectors)
     yield from _row_lines(LINK, Link.objects.filter(source__in=visible, target__in=visible))
     yield from _row_lines(DOUBT, Doubt.objects.filter(memory__in=visible))
-    relations = Relation.objects.filter(Q(subject__in=visible) & Q(object__in=visible), group__in=keys)
-    yield from _relation_lines(relations)
+    relations = Relation.objects.filter(subject__in=visible, object__in=visible, group__in=keys)
+    relations = relations.select_related(*RELATION.references).prefetch_related("evidence__memory")
+    for relation in relations.order_by("key").iterator(chunk_size=CHUNK_ROWS):
+        evidence = [str(e.memory.id) for e in relation.evidence.all()]
+        yield _row_line(RELATION, relation) | {"evidence": evidence}
     yield from _row_lines(ALIAS, EntityAlias.objects.filter(memory__in=visible, group__in=keys))
     yield from _row_lines(CHECKPOINT, Checkpoint.objects.filter(group__in=keys))
     yield from _row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys))
@@ -99,13 +102,6 @@ def sealed(line: dict[str, Any]) -> dict[str, Any]:
     """The line with this store's seal: what the guard found in it was looked at here."""
     line[SEAL] = seal_of(line["kind"], line["row"])
     return line
-
-
-def _relation_lines(rows: "QuerySet[Relation]") -> Iterator[dict[str, Any]]:
-    rows = rows.select_related(*RELATION.references).prefetch_related("evidence__memory").order_by("key")
-    for relation in rows.iterator(chunk_size=CHUNK_ROWS):
-        evidence = [str(e.memory.id) for e in relation.evidence.all()]
-        yield _row_line(RELATION, relation) | {"evidence": evidence}
 
 
 def _log_lines(origin: str) -> Iterator[dict[str, Any]]:

@@ -46,7 +46,13 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     if kind is not MEMORY:
         return kind.model(**values, **references)
     memory = Memory(**values, **references)
-    _derive_columns(memory)
+    # The neighbours' words are added to the context after all lines are in.
+    if not memory.content.strip():
+        raise ValueError("its content is empty")
+    memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
+    memory.filter = filter_tokens(memory)
+    memory.forms = forms_of(memory.content)
+    memory.context = context_of(memory, [])
     return memory
 
 
@@ -128,16 +134,6 @@ def _why_refused(row: Model, error: Exception) -> str:
     if isinstance(error, IntegrityError):
         return "its values are out of bounds or contradict each other"
     return str(error)
-
-
-def _derive_columns(memory: Memory) -> None:
-    """Fill the derived columns; the neighbours' words are added to the context after all lines are in."""
-    if not memory.content.strip():
-        raise ValueError("its content is empty")
-    memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
-    memory.filter = filter_tokens(memory)
-    memory.forms = forms_of(memory.content)
-    memory.context = context_of(memory, [])
 
 
 def parse_value(model: type[Model], name: str, raw: Any) -> Any:

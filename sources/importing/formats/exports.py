@@ -204,7 +204,10 @@ class ExportIntake:
             payload = {"added": dict(+self.added), "heads": self.chain.heads_by_origin()}
             with transaction.atomic():
                 audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
-        loose = self._link_successors()
+        loose = 0
+        for names in batches(self.successors, LINES_AT_ONCE):
+            with transaction.atomic():
+                loose += self._link(names)
         # A dry run holds the write lock until its end, so it skips work that is rolled back unseen.
         for thread in [] if self.dry_run else sorted(self.threads):
             with transaction.atomic():
@@ -346,14 +349,6 @@ class ExportIntake:
             rows = [row for _, _, row in inserted if isinstance(row, Memory)]
             record_findings((row, self.guard.findings.get(str(row.id), ())) for row in rows)
         RelationEvidence.objects.bulk_create(evidence)
-
-    def _link_successors(self) -> int:
-        """Link superseded rows to their successors; return the number of successors that are missing."""
-        loose = 0
-        for names in batches(self.successors, LINES_AT_ONCE):
-            with transaction.atomic():
-                loose += self._link(names)
-        return loose
 
     def _link(self, names: list[str]) -> int:
         replaced = Memory.objects.filter(id__in=names, superseded_by=None).exclude(state=State.LIVE)

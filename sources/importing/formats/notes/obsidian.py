@@ -52,17 +52,6 @@ def _read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
             tags = tags_of(found.note.head.get("tags"), TAG.findall(text))
             for record in section_records(found):
                 yield replace(record, draft=replace(record.draft, tags=tags)) if record.draft else record
-    yield from _link_records(links, titles)
-
-
-def _is_left_out(name: str) -> bool:
-    """True for templates and conflict copies; hidden folders are not read at all."""
-    folders = name.lower().split("/")[:-1]
-    return "templates" in folders or "template" in folders or bool(_CONFLICT.search(name))
-
-
-def _link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> Iterator[SourceRecord]:
-    """The notes that links join as entities, then a relation per link to another note."""
     joined = [(a, titles[b.lower()]) for a, b in links if b.lower() in titles]
     pairs = [(a, b) for a, b in dict.fromkeys(joined) if a != b]
     for title in dict.fromkeys(name for pair in pairs for name in pair):
@@ -71,6 +60,12 @@ def _link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) ->
         yield SourceRecord(entity)
     yield from (SourceRecord(relation=RelationDraft(a, _MENTIONS, b)) for a, b in pairs)
     yield from (SourceRecord(skipped=NO_NOTE) for _, b in links if b.lower() not in titles)
+
+
+def _is_left_out(name: str) -> bool:
+    """True for templates and conflict copies; hidden folders are not read at all."""
+    folders = name.lower().split("/")[:-1]
+    return "templates" in folders or "template" in folders or bool(_CONFLICT.search(name))
 
 
 OBSIDIAN = record_importer(
