@@ -16,8 +16,14 @@ from maintenance.cycle import RunPlan
 from maintenance.cycle.job import start_alone
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.models import Run
-from maintenance.runs.listing import RunOut, list_runs
-from maintenance.runs.preview import PreviewedChange, RunPreview, preview_cycle, read_changes
+from maintenance.runs.preview import (
+    PreviewedChange,
+    RunOut,
+    RunPreview,
+    list_runs,
+    preview_cycle,
+    read_changes,
+)
 
 WAIT_S = 20.0  # longest wait of a request; after that, a worker continues the run
 MAX_CHANGES = 500  # in a response

@@ -11,8 +11,7 @@ from maintenance.cycle.job import run_alone
 from maintenance.management.progress import StepBar
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
-from maintenance.runs.listing import RunOut
-from maintenance.runs.preview import RunPreview, preview_cycle
+from maintenance.runs.preview import RunOut, RunPreview, preview_cycle
 from memories.language.cleaning import parse_moment
 from memories.management.output import FaceCommand, in_lines
 

@@ -26,10 +26,9 @@ from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Trust, Type
 from relations.models import Relation
-from sources.importing.importer import Importer, LineRules, Recognition, Waiting
+from sources.importing.importer import Importer, LineRules, Recognition, SourceRecord, Waiting, settle
 from sources.importing.lines import LineFault, StrictStop
 from sources.importing.reading.file_tree import FileTree
-from sources.importing.records import SourceRecord, settle
 from sources.importing.reports import PROPOSED, RELATED, SAMPLE_TEXTS, LinesReport, sample_of
 from sources.importing.undo import is_undone
 from storage.changes import change_of, changing

@@ -7,8 +7,7 @@ from access.tokens import operator
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run
-from maintenance.runs.listing import RunOut, list_runs
-from maintenance.runs.preview import read_changes
+from maintenance.runs.preview import RunOut, list_runs, read_changes
 from maintenance.runs.wording import format_counts
 from memories.management.output import FaceCommand, in_lines, table_text
 from memories.queries.pages import MAX_LIMIT

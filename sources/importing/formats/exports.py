@@ -25,7 +25,7 @@ from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import State
 from relations.models import Relation, RelationEvidence
 from sources.exporting import instance_id
-from sources.exporting.carried import carried_pieces
+from sources.exporting.lines import carried_pieces
 from sources.format import (
     FORMAT,
     GROUP,
@@ -42,11 +42,19 @@ from sources.format import (
 from sources.importing.drafts import check_as_own
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
-from sources.importing.references import OTHER_GROUP, Targets, is_id, names_of, stored_rows
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
 from sources.importing.restoring.guarding import ExportGuard
-from sources.importing.rows import build_row, find_barred, insert_rows
+from sources.importing.rows import (
+    OTHER_GROUP,
+    Targets,
+    build_row,
+    find_barred,
+    insert_rows,
+    is_id,
+    names_of,
+    stored_rows,
+)
 from storage.bulk import batches
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms

@@ -13,11 +13,10 @@ from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
 from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 STARTS: Final = ("conversations",)
 ENDINGS: Final = (".zip", ".json")

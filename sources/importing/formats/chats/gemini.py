@@ -12,11 +12,10 @@ from guard.html import text_of_html
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import peek, read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 _PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
 ENDINGS: Final = (".zip", ".json")

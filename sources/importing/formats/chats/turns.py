@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from memories.draft import Draft
 from memories.types import Type
+from sources.importing.importer import SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import peek
 from sources.importing.reading.values import ref_of
-from sources.importing.records import SourceRecord
 
 NAMES: Final = {"user": "User", "human": "User", "assistant": "Assistant"}  # as recall knows the speakers
 

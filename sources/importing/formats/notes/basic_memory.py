@@ -18,10 +18,9 @@ from sources.importing.formats.notes.folders import (
     notes_of,
     time_of,
 )
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
-from sources.importing.records import SourceRecord
 from sources.sections import split_sections, with_headings
 
 NO_NOTE: Final = "relations to notes that the folder does not have"

@@ -17,11 +17,10 @@ from sources.importing.drafts import record_importer
 from sources.importing.formats.chats.turns import Conversation, turn_record
 from sources.importing.formats.notes.folders import PROBED, FoundNote, draft_of, head_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_records, is_instruction
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.lines import first_object, parse_line
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 INDEX: Final = "MEMORY.md"
 KINDS: Final = {

@@ -13,10 +13,9 @@ from memories.sessions.conversations import CONVERSATION
 from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_record
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import text_of
-from sources.importing.records import SourceRecord
 
 ENDINGS: Final = (".locus",)
 ID: Final = re.compile(r"locus-\d{8}-[\w-]+")

@@ -14,9 +14,8 @@ from sources.importing.formats.notes.folders import (
 )
 from sources.importing.formats.notes.instructions import instruction_records, is_instruction
 from sources.importing.formats.notes.locus import is_locus_note, locus_record
-from sources.importing.importer import LineRules, Recognition
+from sources.importing.importer import LineRules, Recognition, SourceRecord
 from sources.importing.reading.file_tree import FileTree, is_hidden
-from sources.importing.records import SourceRecord
 
 
 def _is_markdown(path: Path) -> Recognition:

@@ -12,10 +12,9 @@ from memories.types import RELATION_SOURCE, Type
 from sources.importing.drafts import record_importer
 from sources.importing.formats.notes.folders import folder_of, notes_of, section_records, source_of_tree
 from sources.importing.formats.notes.instructions import instruction_records, is_instruction
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
-from sources.importing.records import SourceRecord
 
 LEFT_OUT: Final = "templates, trash and conflict copies"
 NO_NOTE: Final = "links to notes that the vault does not have"

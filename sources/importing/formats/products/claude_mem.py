@@ -10,7 +10,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -24,7 +24,6 @@ from sources.importing.reading.values import (
     text_of,
     texts_of,
 )
-from sources.importing.records import SourceRecord
 
 PROMPTS: Final = "prompts"
 TABLES: Final = {"observations": "observations", "session_summaries": "summaries", "user_prompts": "prompts"}

@@ -7,7 +7,7 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
@@ -20,7 +20,6 @@ from sources.importing.reading.values import (
     tags_of,
     text_of,
 )
-from sources.importing.records import SourceRecord
 
 DELETED: Final = "memories that were deleted there"
 TYPES: Final[dict[str, str]] = {
