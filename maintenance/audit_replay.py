@@ -139,13 +139,11 @@ def _check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
 def _build_past_memory(
     memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[_FieldChange], *, basis: str
 ) -> PastMemory:
-    """The result from its rebuilt fields and the changes used."""
     unsure = DECAYED if any(change.is_unknown for change in used) else ()
     return PastMemory(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
 
 
 def _apply_changes(changes: Sequence[_FieldChange]) -> dict[str, Any]:
-    """The fields after the changes in order; the first one holds the whole memory."""
     fields: dict[str, Any] = {}
     for change in changes:
         if not change.is_unknown:
@@ -154,7 +152,6 @@ def _apply_changes(changes: Sequence[_FieldChange]) -> dict[str, Any]:
 
 
 def _revert_changes(memory: Memory, changes: Sequence[_FieldChange]) -> dict[str, Any]:
-    """The present fields with the changes reverted, last one first."""
     fields = snapshot(memory)
     for change in reversed(changes):
         fields |= change.before

@@ -81,7 +81,6 @@ def hold_copy(folder: Path) -> Iterator[None]:
 
 
 def _remove_unused_copies(home: Path) -> None:
-    """Delete the copies that are not in use."""
     for folder in list(home.glob(f"{PREFIX}*")):
         if not is_in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)

@@ -104,7 +104,6 @@ def drop_log(actor: Actor, *, before: datetime, on_rows: Callable[[int], object]
 
 
 def _announce(actor: Actor, chain: str, through: int, payload: dict[str, Any]) -> None:
-    """Append the row that announces a drop."""
     prefix, where = (OLD_DROP_PREFIX, INSTANCE) if chain == OLD else (DROP_PREFIX, chain)
     audit.append(
         actor, ANCHOR, chain=where, group=group_of(chain), subject=f"{prefix}{through}", payload=payload

@@ -315,7 +315,6 @@ def _refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _check_change(change: GroupChange) -> None:
-    """Raise InvalidInput if a new value is not allowed."""
     for name, (allowed, called, more) in _CHOICES.items():
         value = getattr(change, name)
         if value is not None and value not in allowed:

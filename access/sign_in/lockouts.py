@@ -144,7 +144,6 @@ def _subject(row: Attempts) -> str:
 
 
 def _check_may_lift(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor may administer every group."""
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of every group can lift a lock-out.", hint="Ask a superuser.")
 

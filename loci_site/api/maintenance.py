@@ -76,6 +76,5 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> Htt
 
 
 def _answer_run(run: Run) -> HttpResponse:
-    """A run with its steps and its first changes."""
     changes, total = read_changes(run, limit=MAX_CHANGES)
     return answer(RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))

@@ -133,7 +133,6 @@ def _prompt_of(sent: Mapping[str, Any]) -> str:
 
 
 def _read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlace:
-    """The folder as the client names it, and what `loci-hook` added."""
     listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
     roots = [each for each in listed if isinstance(each, str)]
     folder = text_of(sent, "cwd") or (roots[0] if roots else "")

@@ -58,7 +58,6 @@ class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above
 
 
 def _too_many(description: str, *, wait_s: int) -> JsonResponse:
-    """The response 429 in the form of OAuth's errors, with Retry-After in seconds."""
     body = {"error": "temporarily_unavailable", "error_description": description}
     return JsonResponse(body, status=429, headers={"Retry-After": str(wait_s), "Cache-Control": "no-store"})
 

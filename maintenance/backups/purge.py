@@ -202,7 +202,6 @@ def _lists_any(path: Path, ids: frozenset[UUID]) -> bool:
 
 
 def _owed_marks() -> list[str]:
-    """The names of the marks of all purges that have not reached the backups yet."""
     return [path.name for path in backups_folder().glob(f"{MARK}*") if path.suffix != ".part"]
 
 

@@ -253,7 +253,6 @@ def check_database(archive: Path, manifest: BackupManifest) -> None:
 
 
 def _not_as_described(archive: Path, what: str) -> InvalidInput:
-    """The error of a database that is not the one its manifest describes."""
     return unusable(f"The database in {archive.name} has {what} than its manifest says.")
 
 

@@ -169,7 +169,6 @@ def open_in_child(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _open_store(path: Path, store: str) -> IO[bytes]:
-    """The store's part of a backup, as a stream."""
     return ZipFile(path).open(store)
 
 

@@ -77,12 +77,10 @@ class _SqliteCopies:
         return sorted(name for (name,) in names if name not in own)
 
     def is_there(self) -> bool:
-        """True if the file exists and is not empty."""
         path = database_path()
         return path.exists() and path.stat().st_size > 0
 
     def exclusive_access(self) -> AbstractContextManager[None]:
-        """Keep every other process out of the file during the block."""
         engine: Any = connection  # our own backend
         exclusive: AbstractContextManager[None] = engine.exclusive_access()
         return exclusive

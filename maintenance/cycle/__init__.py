@@ -139,7 +139,6 @@ def _create_run(actor: Actor, plan: RunPlan) -> Run:
 
 
 def _finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
-    """Set a run's final status and log it; of its cursor only the marks remain."""
     with transaction.atomic():
         run.status, run.error, run.finished_at = status, error, timezone.now()
         run.cursor = {"marks": run.cursor.get("marks", {})}

@@ -127,7 +127,6 @@ def _is_complete(model: str, *, after: int) -> bool:
 
 
 def _embed_lacking(encoder: Encoder, report: Progress) -> _EmbeddedCount:
-    """Embed the memories without vectors of the encoder's model, in order of their keys."""
     to_do = lacking(encoder.model_id).count()
     total, last = _EmbeddedCount(0, 0), 0
     while batch := list(lacking(encoder.model_id, after=last)[:_EMBED_BATCH]):

@@ -55,7 +55,6 @@ class CycleCommand(FaceCommand):
 
 
 def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
-    """What a run would do."""
     text = in_lines(
         steps_text(preview.steps),
         changes_text(preview.changes[: options["changes"]], total=preview.total),
@@ -67,7 +66,6 @@ def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnsw
 
 
 def _outcome_text(run: Run) -> str:
-    """How the run ended, and the command that undoes it."""
     if run.status == RunStatus.STOPPED:
         return f"Stopped: {run.error}\nUndo what it did: loci runs undo {run.id}"
     if run.status == RunStatus.RUNNING:

@@ -144,7 +144,6 @@ def unpack_change(change: RowChange) -> Iterator[tuple[int, _FieldChanges]]:
 
 
 def _describe_rows(table: str, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """The id and one line of text of each row that still exists, by key."""
     model = table_named(table).model
     rows: QuerySet[Any] = model._base_manager.all()
     if issubclass(model, Link):

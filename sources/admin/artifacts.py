@@ -52,7 +52,6 @@ class _ArtifactForm(forms.Form):
         self.fields["group"].choices = [(slug, slug) for slug in writable_groups(actor)]  # type: ignore[attr-defined]
 
     def ingest(self, actor: Actor) -> IngestReport:
-        """Store the file."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         files = read_sent(file, self.cleaned_data["path"] or file.name or "file.txt")
         return ingest_content(
@@ -61,17 +60,13 @@ class _ArtifactForm(forms.Form):
 
 
 class _HeldChunksFilter(admin.SimpleListFilter):
-    """Files of which the guard holds chunks back."""
-
     title = gettext_lazy("held back by the guard")
     parameter_name = "held"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """The choices."""
         return [("yes", gettext_lazy("with chunks held back"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The files with a held chunk, if chosen."""
         if self.value() != "yes":
             return queryset
         return queryset.filter(Exists(Chunk.objects.filter(artifact=OuterRef("pk"), state=ChunkState.HELD)))

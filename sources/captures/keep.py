@@ -213,7 +213,6 @@ def _captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
 
 
 def _describe_thread(user: User, sent: SentConversation, group: Group) -> None:
-    """Store title, address and time of the last turn with the conversation's thread, if it has one."""
     thread = Thread.objects.filter(group=group, name=sent.thread).first()
     if thread is None:
         return

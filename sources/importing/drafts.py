@@ -49,8 +49,6 @@ _ReadRecords = Callable[[Path, LineRules], Iterable[SourceRecord]]
 
 @dataclass
 class _DraftIntake:
-    """One import of drafts: what it has counted so far, and how it stores a batch."""
-
     actor: Actor
     rules: LineRules
     encoder: Encoder | None = None

@@ -166,7 +166,6 @@ def find_upload(actor: Actor, upload_id: UUID) -> Upload:
 
 
 def _process_if_small(upload: Upload) -> Upload:
-    """Process a small file now; a larger one is left to the worker."""
     if upload.size <= AT_ONCE_BYTES:
         process_upload(upload)
         upload.refresh_from_db()

@@ -90,7 +90,6 @@ def _with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
 
 
 def _list_people(options: dict[str, Any]) -> CommandAnswer:
-    """All people with their groups."""
     people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
     lines = "\n".join(_person_line(user) for user in people)
     none = "There are no people yet. Add one: loci person add NAME"
@@ -177,7 +176,6 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _lock_line(row: Attempts) -> str:
-    """The lock as a line of the list."""
     who = row.user.get_username() if row.user else "unknown user"
     return f"{row.id}  {row.kind:<10}  {who} from {row.address}: {row.count} attempts, until {row.until:%Y-%m-%d %H:%M} UTC"
 
@@ -199,7 +197,6 @@ def _group_and_role(pair: str) -> tuple[Group, str]:
 
 
 def _person_line(user: User) -> str:
-    """The person as a line of the list."""
     marks = [
         mark
         for mark, applies in (

@@ -181,7 +181,6 @@ def _describe_undo(change: FileChange, *, is_trial: bool) -> str:
 
 
 def _show_status(ledger: Ledger) -> CommandAnswer:
-    """Every client with its files, its server and whether its token works."""
     known, rows = ledger.read(), []
     for client, spec in CLIENTS.items():
         files = {scope: sorted(known.get(key_of(client, scope), {})) for scope in (USER, PROJECT)}

@@ -212,7 +212,6 @@ def _install_service(plan: _ServicePlan) -> Iterator[str]:
 
 
 def _uninstall_service(plan: _ServicePlan) -> Iterator[str]:
-    """Stop the service and delete its file; memories, keys and backups stay."""
     check_rights(plan)
     if not plan.path.exists():
         raise ServiceError(

@@ -130,7 +130,6 @@ class _TransportExchange(AsyncIterator[bytes]):
         self._unread: asyncio.TimerHandle | None = None
 
     async def start(self) -> Message:
-        """The transport's status and headers."""
         message = await self._next_message()
         if message is None:
             raise RuntimeError("The MCP transport ended without a response.")
@@ -229,7 +228,6 @@ def mcp_server() -> Server[Any]:
 
 
 async def _find_request_actor() -> Actor:
-    """The Actor that the view has set for this request."""
     return current_actor()
 
 

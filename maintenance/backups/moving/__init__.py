@@ -158,8 +158,6 @@ ROOT: Final = Path(__file__).resolve().parents[3]  # where the packages are
 
 
 class _GroupQuestion(NamedTuple):
-    """A question for one group."""
-
     text: str
     group: str
 
@@ -176,7 +174,6 @@ def _target_faults(environment: Mapping[str, str]) -> list[str]:
 
 
 def _wrong_checks(told: str) -> dict[str, str]:
-    """The details of the checks that found something wrong."""
     findings = json.loads(told)["findings"]
     return {each["check"]: each["detail"] for each in findings if each["verdict"] == "wrong"}
 

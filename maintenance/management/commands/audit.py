@@ -87,7 +87,6 @@ def show(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _show_past(options: dict[str, Any]) -> CommandAnswer:
-    """A memory at a past moment, rebuilt from the log."""
     if not options["memory"]:
         raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
@@ -105,7 +104,6 @@ def export(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _parse_filter(options: dict[str, Any]) -> LogFilter:
-    """The filter of the log from the command's options."""
     if options["operation"]:
         check_choice(options["operation"], Operation.values, field="operation")
     return LogFilter(
@@ -141,7 +139,6 @@ def _to_keep() -> str:
 
 
 def _chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
-    """A chain's line in the table of `verify`."""
     dropped = f"up to row {report.dropped:,}" if report.dropped else "-"
     verdict = "unbroken" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
     unlinked = f"{report.unlinked:,}" if report.unlinked else "-"
@@ -151,7 +148,6 @@ def _chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
 
 
 def _log_row(entry: AuditEntry, labels: Mapping[str, str]) -> list[str]:
-    """A row's line in the table of `show`."""
     about = str(entry.memory_id or "") or entry.subject or "-"
     at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
     chain = labels.get(entry.chain, entry.chain)
@@ -197,7 +193,6 @@ def _basis_text(past: PastMemory) -> str:
 
 
 def _row_bar(total: int | None = None) -> "tqdm[Any]":
-    """A progress bar that counts rows of the log."""
     return tqdm(total=total, unit="row", file=sys.stderr, disable=None, leave=False)
 
 

@@ -45,7 +45,6 @@ class Command(LociCommand):
 
 
 def _as_table(diagnosis: Diagnosis) -> str:
-    """One line per repair and per check."""
     lines = [f"repaired: {repair_text}" for repair_text in diagnosis.repairs]
     width = max(len(finding.check) for finding in diagnosis.findings)
     for f in diagnosis.findings:

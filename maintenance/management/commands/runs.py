@@ -24,7 +24,6 @@ HEADER: Final = ("id", "when", "kind", "status", "group", "did")
 
 
 def _show_runs(options: dict[str, Any]) -> CommandAnswer:
-    """The runs, newest first."""
     page = list_runs(operator(), cursor=options["cursor"], limit=MAX_LIMIT)
     none = "Maintenance has not run yet. `loci compact --dry-run` shows what it would do."
     text = in_lines(
@@ -53,7 +52,6 @@ def undo(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _run_row(run: Run) -> list[str]:
-    """A run's line in the table."""
     did = format_counts(run.counts) or "nothing"
     group = run.group.slug if run.group else "all"
     return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]

@@ -150,7 +150,6 @@ def _walk_folder(
 
 
 def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
-    """The file, unless patterns, size or name exclude it."""
     kind, size = kind_of(path), place.stat().st_size
     limit = max(MAX_DOCUMENT_BYTES, rules.max_bytes) if kind in DOCUMENTS else rules.max_bytes
     if not rules.admits(path):

@@ -146,7 +146,6 @@ def _split_batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
 
 
 def _evidence_ids(line: RawLine) -> list[str]:
-    """Ids of the memories that are evidence of a relation."""
     named = line.value.get("evidence")
     return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []
 
@@ -285,13 +284,11 @@ class ExportIntake:
             self.threads.add(row.thread_id)
 
     def _note_successor(self, line: RawLine) -> None:
-        """Note a memory's successor, which may be on a later line."""
         successor = line.row.get("superseded_by")
         if is_id(successor):
             self.successors[line.row["id"]] = str(successor), line.number
 
     def _add_rows(self, kind: RecordKind, lines: list[RawLine]) -> list[LineFault]:
-        """Insert new rows; return the rejected lines."""
         self.targets.fetch_memories(
             [line.row for line in lines], [id_ for line in lines for id_ in _evidence_ids(line)]
         )
@@ -336,7 +333,6 @@ class ExportIntake:
         inserted: Sequence[tuple[int, RawLine, Model]],
         embedded: Sequence[EmbeddedText],
     ) -> None:
-        """Write the pieces and evidence of inserted rows, and note targets and successors."""
         pieces, evidence = list[tuple[Memory, EmbeddedText]](), list[RelationEvidence]()
         for at, line, row in inserted:
             self._note_targets(kind, row, line)

@@ -21,7 +21,6 @@ class _ForeignDatabase:
         self._connection = connection
 
     def columns(self, table: str) -> frozenset[str]:
-        """Names of a table's columns; empty if there is no such table."""
         found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
         return frozenset(str(name) for (name,) in found)
 

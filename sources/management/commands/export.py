@@ -60,7 +60,6 @@ class Command(FaceCommand):
 
 
 def _export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
-    """An export of Loci, to a file or standard output."""
     if options["encrypt"] and path is None:
         raise InvalidInput(
             "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
@@ -100,7 +99,6 @@ def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
 
 
 def _key_for_export() -> DatabaseKey:
-    """The store's key; raises InvalidInput if it has none."""
     try:
         key = database_key()
     except KeyProblem as problem:

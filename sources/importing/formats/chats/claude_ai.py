@@ -27,7 +27,6 @@ def _is_claude_ai(path: Path) -> bool:
 
 
 def _read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """The turns of every conversation, and the instructions of projects."""
     with FileTree(path) as tree:
         names = tree.names(".json")
         for name in names:

@@ -46,8 +46,6 @@ def turn_record(
 
 
 class _FirstValues(NamedTuple):
-    """A JSON file of an export with its first values."""
-
     name: str
     values: dict[str, Any]
 

@@ -136,7 +136,6 @@ def _transcript_records(tree: FileTree, name: str) -> Iterator[SourceRecord]:
 
 
 def _turn_of(line: dict[str, Any], session: str) -> SourceRecord | None:
-    """The turn of a line, None if it has none."""
     role = text_of(line.get("type"))
     if role not in ("user", "assistant") or any(
         line.get(k) for k in ("isMeta", "isSidechain", "isCompactSummary")
