@@ -40,7 +40,7 @@ from maintenance.backups.open_copy import (
 from maintenance.jobs import job_actor
 from memories.lifecycle.purge import purge_from_copy
 from memories.models import Tombstone, TombstoneKind
-from memories.store.places import ClearedCopies, PurgedTexts
+from memories.store.places import ClearedCopies, OutsideCopies, PurgedTexts
 
 log = logging.getLogger(__name__)
 JOB = "purge_backups"
@@ -63,7 +63,7 @@ class BackupsPurged:
     unreadable: tuple[str, ...] = ()
 
 
-class ManagedBackups:
+class ManagedBackups(OutsideCopies):
     """The backups in LOCI_HOME/backups as copies of the store that a purge has to reach."""
 
     name = "backups"

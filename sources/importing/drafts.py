@@ -280,6 +280,40 @@ def _split_batches(records: Iterable[SourceRecord], *, strict: bool) -> Iterator
         yield part
 
 
+def tree_importer(
+    name: str,
+    description: str,
+    *,
+    endings: tuple[str, ...],
+    single: tuple[str, ...] = (),
+    recognises: Callable[[FileTree], Recognition | bool],
+    read: Callable[[FileTree, LineRules], Iterable[SourceRecord]],
+    waiting: Waiting = Waiting.LIVE,
+    source: Callable[[Path], str] | str = "",
+) -> Importer:
+    """The table's entry of a format of folders, zips and single files, the latter with `single` as their endings, else `endings`."""
+
+    def recognises_path(path: Path) -> Recognition | bool:
+        if path.is_file() and path.suffix.lower() not in (single or endings):
+            return False
+        with FileTree(path) as tree:
+            return recognises(tree)
+
+    def read_path(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+        with FileTree(path) as tree:
+            yield from read(tree, rules)
+
+    return record_importer(
+        name,
+        description,
+        endings=endings,
+        recognises=recognises_path,
+        read=read_path,
+        waiting=waiting,
+        source=source,
+    )
+
+
 def record_importer(
     name: str,
     description: str,

@@ -70,11 +70,6 @@ def source_of_tree(format_name: str) -> Callable[[Path], str]:
     return source
 
 
-def may_be_notes(path: Path) -> bool:
-    """True for a folder, a zip or a file with a note's ending."""
-    return path.is_dir() or path.suffix.lower() in (".zip", *NOTES)
-
-
 def time_of(head: dict[str, Any]) -> datetime | None:
     """When a note was written, by its front matter; files' own times change with every copy."""
     names = ("valid_from", "created", "created_at", "date", "modified", "updated")

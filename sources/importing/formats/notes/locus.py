@@ -6,11 +6,11 @@ The first heading is the title. A title that an export made from the text itself
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from memories.sessions.conversations import CONVERSATION
-from sources.importing.drafts import record_importer
+from sources.importing.drafts import tree_importer
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_record
 from sources.importing.importer import LineRules, SourceRecord
@@ -24,11 +24,8 @@ TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
 
-def _is_locus(path: Path) -> bool:
-    if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".zip"):
-        return False
-    with FileTree(path) as tree:
-        return bool(tree.names(*ENDINGS))
+def _is_locus(tree: FileTree) -> bool:
+    return bool(tree.names(*ENDINGS))
 
 
 def is_locus_note(found: FoundNote) -> bool:
@@ -36,13 +33,11 @@ def is_locus_note(found: FoundNote) -> bool:
     return bool(ID.fullmatch(text_of(found.note.head.get("id"))))
 
 
-def _read_locus(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    with FileTree(path) as tree:
-        for name in tree.names(".md"):
-            if PurePosixPath(name).name == STANDING:
-                yield instruction_record(tree, name, place=PurePosixPath(name).parent.name)
-        for found in notes_of(tree, endings=ENDINGS):
-            yield locus_record(found)
+def _read_locus(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
+    for name in tree.names(".md"):
+        if PurePosixPath(name).name == STANDING:
+            yield instruction_record(tree, name, place=PurePosixPath(name).parent.name)
+    yield from map(locus_record, notes_of(tree, endings=ENDINGS))
 
 
 def locus_record(found: FoundNote) -> SourceRecord:
@@ -88,7 +83,7 @@ def _metadata_of(head: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-LOCUS = record_importer(
+LOCUS = tree_importer(
     "locus",
     "a .locus file, or a folder or zip of them",
     endings=(*ENDINGS, ".zip"),
