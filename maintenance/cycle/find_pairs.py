@@ -8,7 +8,6 @@ from typing import Any, Final
 from django.db.models import Q
 
 from maintenance.cycle.compaction import usable_encoder
-from maintenance.cycle.links import create_link
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector
@@ -55,8 +54,8 @@ def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> d
     live = set(Memory.objects.filter(key__in=keys, state=State.LIVE).values_list("key", flat=True))
     for pair in pairs:
         if {pair.memory.key, pair.other.key} <= live and not _is_linked(pair):
-            create_link(
-                recorder, turn, pair.memory, pair.other,
+            recorder.link(
+                pair.memory, pair.other, at=turn.now,
                 kind=pair.kind, score=pair.score, reason=pair.reason, evidence=pair.evidence,
             )  # fmt: skip
             name = _COUNT_NAMES[pair.kind]

@@ -12,7 +12,6 @@ from django.db.models import Count, QuerySet
 
 from access.audit.operations import Operation
 from maintenance.cycle.compaction import usable_encoder
-from maintenance.cycle.links import create_link, create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
 from maintenance.cycle.step import Batch, Turn
@@ -191,12 +190,12 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
         return {}  # superseded, forgotten or merged: a decision about this text exists
     if live is not None:
         links = [
-            create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
+            recorder.link(live, event, at=turn.now, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
             for event in events
         ]
         return {"evidence": sum(links)} if any(links) else {}
     fact = _propose_fact(turn, proposal, neighbours, recorder)
-    evidence = create_links(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
+    evidence = recorder.link_new(fact, events, at=turn.now, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
     return {"promoted": 1, "evidence": evidence}
 
 
@@ -224,8 +223,8 @@ def _propose_fact(
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:
         if neighbour.link_kind is not None:
-            create_link(
-                recorder, turn, fact, neighbour.memory,
+            recorder.link(
+                fact, neighbour.memory, at=turn.now,
                 kind=neighbour.link_kind, score=neighbour.cosine, reason=neighbour.why, evidence=neighbour.evidence,
             )  # fmt: skip
     return fact

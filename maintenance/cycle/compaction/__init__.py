@@ -31,7 +31,6 @@ from maintenance.cycle.compaction.verify import (
     select_answerable_probes,
     select_promising_probes,
 )
-from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_dates
@@ -294,7 +293,7 @@ def record_summary(turn: Turn, summary: Memory, sources: Sequence[Memory], recor
     recorder.log(
         Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
     )
-    create_links(recorder, turn, summary, sources, kind=LinkKind.DERIVED, reason="summarises it")
+    recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
 
 
 def _compact_source(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> bool:
