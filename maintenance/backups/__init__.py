@@ -14,7 +14,7 @@ from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.errors import InvalidInput, Unavailable
 from access.groups.fingerprints import fingerprint_key
-from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
+from maintenance.backups.archive import ArchiveContents, BackupManifest, write_archive
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import (
     PLAIN,
@@ -33,6 +33,7 @@ from maintenance.backups.open_copy import (
 )
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 from storage.progress import Progress, ignore_progress
+from storage.whole_file import DRAFT_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def write_backup(target: Path, progress: Progress) -> _BackupResult:
         progress("verifying", 0, 1)
         ids, warning = _verify_copy(copy, manifest)
         progress("compressing", 0, 1)
-        for draft in drafts_of(target):
+        for draft in target.parent.glob(f".{target.name}.*{DRAFT_SUFFIX}"):  # of killed writers
             draft.unlink()
         manifest = replace(manifest, database_bytes=copy.stat().st_size)
         fingerprint_key(

@@ -13,9 +13,10 @@ from pathlib import Path
 from django.conf import settings
 
 from access.errors import Conflict, InvalidInput
-from maintenance.backups.archive import DRAFT_SUFFIX, BackupManifest, read_manifest
+from maintenance.backups.archive import BackupManifest, read_manifest
 from maintenance.backups.copies import copies
 from storage.locks import take_lock
+from storage.whole_file import DRAFT_SUFFIX
 
 PLAIN, BEFORE_RESTORE = "loci", "before-restore"
 _BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")

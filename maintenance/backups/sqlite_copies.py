@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from access.errors import Unavailable
 from access.models import Group
-from maintenance.backups.archive import DATABASE, sync_folder
+from maintenance.backups.archive import DATABASE
 from maintenance.backups.copies import connected_to
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
@@ -20,6 +20,7 @@ from storage.encryption import database_key
 from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
 from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, sync, wiping
+from storage.whole_file import sync_folder
 
 
 class _SqliteCopies:
