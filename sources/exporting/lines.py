@@ -99,7 +99,15 @@ def export_lines(
     actor: Actor, groups: list[Group], origin: str, *, vectors: bool, log: bool
 ) -> Iterator[dict[str, Any]]:
     """The header, then every row of the groups that the actor may see, then the audit log if asked for."""
-    yield _header_line(origin, log=log)
+    heads = AuditHead.objects.filter(origin=OWN).order_by("chain") if log else []
+    yield {
+        "kind": "header",
+        "format": FORMAT,
+        "version": VERSION,
+        "origin": origin,
+        "exported_at": timezone.now().isoformat(),
+        "heads": {head.chain or LEGACY: {"seq": head.seq, "hash": head.hash} for head in heads},
+    }
     keys = [group.key for group in groups]
     visible = Memory.objects.filter(as_q(listed_by(actor, None)), group__in=keys)
     for group in groups:
@@ -119,19 +127,6 @@ def export_lines(
     yield from _row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys))
     if log:
         yield from _log_lines(origin)
-
-
-def _header_line(origin: str, *, log: bool) -> dict[str, Any]:
-    """The first line: format, version and origin; with the log, also the heads of this store's chains."""
-    heads = AuditHead.objects.filter(origin=OWN).order_by("chain") if log else []
-    return {
-        "kind": "header",
-        "format": FORMAT,
-        "version": VERSION,
-        "origin": origin,
-        "exported_at": timezone.now().isoformat(),
-        "heads": {head.chain or LEGACY: {"seq": head.seq, "hash": head.hash} for head in heads},
-    }
 
 
 def _row_line(kind: RecordKind, row: Model) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def move_store(actor: Actor, target: Target, *, report: Progress = ignore_progre
     _check_nobody_writes()
     backup = str(make_backup(actor).path)
     report("making tables", 0, 1)
-    _migrate_target(target.environment)
+    _run(["-m", "django", "migrate", "-v0", "--skip-checks"], target.environment)
     with target_of(target.settings), transaction.atomic(using=TARGET):
         began = log_ends()
         copy_tables(report)
@@ -160,11 +160,6 @@ ROOT: Final = Path(__file__).resolve().parents[3]  # where the packages are
 class _GroupQuestion(NamedTuple):
     text: str
     group: str
-
-
-def _migrate_target(environment: Mapping[str, str]) -> None:
-    """Make the tables, or bring them up to date."""
-    _run(["-m", "django", "migrate", "-v0", "--skip-checks"], environment)
 
 
 def _target_faults(environment: Mapping[str, str]) -> list[str]:

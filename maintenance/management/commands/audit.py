@@ -21,7 +21,7 @@ from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, option
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
-from maintenance.audit_replay import PastMemory, memory_at
+from maintenance.audit_replay import memory_at
 from memories.browse.listing import LogRowOut, visible_versions
 from memories.draft import check_choice, check_range
 from memories.language.cleaning import parse_moment
@@ -91,7 +91,19 @@ def _show_past(options: dict[str, Any]) -> CommandAnswer:
         raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
     rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
-    return CommandAnswer(past, in_lines(table_text(rows), _basis_text(past)))
+    source = (
+        f"Rebuilt from {past.rows} rows of the log."
+        if past.basis == "log"
+        else f"The log does not reach back to its start: {past.rows} later changes were undone from its present state."
+    )
+    unsure = (
+        f" Uncertain, because the changes of runs were destroyed: {', '.join(past.unsure)}."
+        if past.unsure
+        else ""
+    )
+    return CommandAnswer(
+        past, in_lines(table_text(rows), f"As of {past.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}")
+    )
 
 
 def export(options: dict[str, Any]) -> CommandAnswer:
@@ -175,21 +187,6 @@ def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = "-" if text in ("null", "") else text
     return text if len(text) <= _CELL_CHARS else f"{text[: _CELL_CHARS - 1]}…"
-
-
-def _basis_text(past: PastMemory) -> str:
-    """What a past state was rebuilt from, and which of its fields are uncertain."""
-    source = (
-        f"Rebuilt from {past.rows} rows of the log."
-        if past.basis == "log"
-        else f"The log does not reach back to its start: {past.rows} later changes were undone from its present state."
-    )
-    unsure = (
-        f" Uncertain, because the changes of runs were destroyed: {', '.join(past.unsure)}."
-        if past.unsure
-        else ""
-    )
-    return f"As of {past.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}"
 
 
 def _row_bar(total: int | None = None) -> "tqdm[Any]":

@@ -212,10 +212,8 @@ def read_text(data: bytes, kind: FileKind) -> FileText:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         raise Unreadable("neither UTF-8 nor UTF-16") from None
-    return FileText(_to_lines(text))
-
-
-def _to_lines(text: str) -> list[str]:
-    """The lines as editors number them, without control characters."""
+    # The lines as editors number them, without control characters.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return ["".join(c for c in line if c == "\t" or c.isprintable() or ord(c) > 0x9F) for line in lines]
+    return FileText(
+        ["".join(c for c in line if c == "\t" or c.isprintable() or ord(c) > 0x9F) for line in lines]
+    )

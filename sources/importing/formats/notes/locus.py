@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from memories.sessions.conversations import CONVERSATION
 from sources.importing.drafts import tree_importer
@@ -48,7 +48,17 @@ def locus_record(found: FoundNote) -> SourceRecord:
     if not content:
         return SourceRecord(why=f"{found.name}: it is empty")
     room = text_of(head.get("room"))
-    draft = replace(draft_of(found, content, ""), group=room or None, metadata=_metadata_of(head))
+    # The file is not a turn of the conversation it was taken from, so it does not join, or make, a thread.
+    values = {
+        "speaker": text_of(head.get("author")),
+        CONVERSATION: text_of(head.get(CONVERSATION))[:500],
+        "origin": text_of(head.get("origin")),
+    }
+    draft = replace(
+        draft_of(found, content, ""),
+        group=room or None,
+        metadata={name: value for name, value in values.items() if value},
+    )
     if is_locus_note(found):
         draft = replace(draft, source_ref=text_of(head["id"]))
     return SourceRecord(draft, place=room or found.folder)
@@ -68,19 +78,6 @@ def title_of(content: str) -> str:
         return line
     cut = line[:TITLE_CHARS].rsplit(" ", 1)[0]
     return f"{cut} …"
-
-
-def _metadata_of(head: dict[str, Any]) -> dict[str, Any]:
-    """What has no column: the author, the conversation it was taken from, and its origin before it was exported.
-
-    The file is not a turn of that conversation, so it does not join, or make, a thread.
-    """
-    values = {
-        "speaker": text_of(head.get("author")),
-        CONVERSATION: text_of(head.get(CONVERSATION))[:500],
-        "origin": text_of(head.get("origin")),
-    }
-    return {name: value for name, value in values.items() if value}
 
 
 LOCUS = tree_importer(
