@@ -121,6 +121,12 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
     return token
 
 
+def bearer_secret(authorization: str) -> str:
+    """The secret in a header `Authorization: Bearer SECRET`; empty for any other."""
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
 def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", origin: str = "") -> Actor:
     """The Actor of a token's secret; `origin` is the one of a browser's request.
 

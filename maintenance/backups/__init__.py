@@ -48,7 +48,7 @@ class _BackupResult:
 
 
 def make_backup(
-    actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress = ignore_progress
+    actor: Actor, *, to: Path | None = None, progress: Progress = ignore_progress
 ) -> _BackupResult:
     """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
@@ -68,9 +68,9 @@ def make_backup(
         check_target(to)
     with backup_lock():
         link_heads(actor)  # the end of the chain of heads then stands for the whole log
-        target = to or new_path(label, timezone.now())
+        target = to or new_path(PLAIN, timezone.now())
         made = write_backup(target, progress)
-        rotated = [] if to else rotate(label, keep=settings.LOCI.maintenance.backups_kept)
+        rotated = [] if to else rotate(PLAIN, keep=settings.LOCI.maintenance.backups_kept)
     audit.append(
         actor,
         Operation.BACKUP,

@@ -19,8 +19,8 @@ class _Snapshot(Protocol):
         """Write a copy of it to a new file."""
 
 
-class _StoreCopies(Protocol):
-    """What backups and restores need of a database."""
+class StoreCopies(Protocol):
+    """What backups and restores need of a database; by default a copy is its file, and takes nothing beyond it."""
 
     part: str  # the name of the store's part in an archive
 
@@ -62,9 +62,9 @@ class _StoreCopies(Protocol):
 
 
 @lru_cache(maxsize=1)
-def copies() -> _StoreCopies:
+def copies() -> StoreCopies:
     """The copies of the database in use."""
-    found: _StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
+    found: StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
     return found
 
 

@@ -13,7 +13,7 @@ from psycopg import errors, sql
 
 from access.errors import Conflict
 from maintenance.backups.archive import DUMP
-from maintenance.backups.copies import CopyProgress, connected_to
+from maintenance.backups.copies import CopyProgress, StoreCopies, connected_to
 from maintenance.backups.open_copy import log_ends
 from maintenance.backups.server_tools import (
     check_tools,
@@ -57,7 +57,7 @@ class ExportedSnapshot:
         dump(self.database, target, snapshot=self.name)
 
 
-class _PostgresqlCopies:
+class _PostgresqlCopies(StoreCopies):
     """StoreCopies on PostgreSQL."""
 
     part = DUMP

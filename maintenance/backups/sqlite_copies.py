@@ -12,7 +12,7 @@ from django.utils import timezone
 from access.errors import Unavailable
 from access.models import Group
 from maintenance.backups.archive import DATABASE
-from maintenance.backups.copies import connected_to
+from maintenance.backups.copies import StoreCopies, connected_to
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
 from storage.compiled_queries import fetch
@@ -23,13 +23,10 @@ from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, sync, wiping
 from storage.whole_file import sync_folder
 
 
-class _SqliteCopies:
+class _SqliteCopies(StoreCopies):
     """StoreCopies on SQLite."""
 
     part = DATABASE
-
-    def check(self) -> None:
-        """Nothing is needed."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
@@ -49,15 +46,6 @@ class _SqliteCopies:
         with connected_to(str(path), transaction_mode="IMMEDIATE") as copy:
             copy.is_private_copy = True
             yield
-
-    def save(self, path: Path) -> None:
-        """The file is the copy."""
-
-    def discard(self, folder: Path) -> None:
-        """Copies take nothing beyond their files."""
-
-    def discard_leftovers(self) -> None:
-        """Copies take nothing beyond their files."""
 
     def faults(self, *, is_quick: bool) -> list[str]:
         """Faults that SQLite finds in the opened file and its foreign keys.

@@ -254,7 +254,7 @@ def _find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
     """The group to write in; a dry run does not create one."""
     if dry_run:
         return find_group(actor, group, right=WRITE)
-    return find_or_create_group(actor, group, right=WRITE).group
+    return find_or_create_group(actor, group).group
 
 
 def _root_of(place: Path) -> Path:

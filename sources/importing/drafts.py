@@ -130,7 +130,7 @@ class _DraftIntake:
                 continue
             try:
                 with transaction.atomic():
-                    resolved = find_or_create_group(self.actor, found.group, right=WRITE)
+                    resolved = find_or_create_group(self.actor, found.group)
                     is_new = propose_instructions(self.actor, resolved.group, found.text, file=found.file)
                     transaction.set_rollback(self.dry_run)
                 if self.dry_run and resolved.created:
