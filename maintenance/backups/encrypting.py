@@ -33,9 +33,9 @@ from maintenance.backups.archive import (
 )
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import backup_lock, backup_paths, backups_folder, work_folder
-from maintenance.backups.open_copy import pending_migrations
 from maintenance.backups.restore import STOP_OTHERS
 from maintenance.backups.sqlite_copies import database_path
+from maintenance.squashed_migrations import pending_migrations
 from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.pages import is_plain
 from storage.encryption.sealing import key_that_unseals, replace_sealing, seal, unseal

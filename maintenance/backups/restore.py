@@ -45,9 +45,9 @@ from maintenance.backups.open_copy import (
     log_ends,
     memories_by_group,
     migrate_copy,
-    pending_migrations,
 )
 from maintenance.backups.purge import purged_ids
+from maintenance.squashed_migrations import pending_migrations
 from memories.models import Memory
 from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault

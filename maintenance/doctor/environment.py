@@ -17,10 +17,10 @@ from django.utils.translation import gettext, gettext_noop
 
 from access.errors import Unavailable
 from maintenance.backups.folder import backup_paths
-from maintenance.backups.open_copy import pending_migrations
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
+from maintenance.squashed_migrations import pending_migrations
 from memories.embedding import ModelUnavailable, model_status
 from memories.embedding.install import verify_model
 from memories.embedding.loader import model_folder
