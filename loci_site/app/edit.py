@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.errors import LociError, NotPermitted
-from access.groups.guarding import TextFinding
+from access.groups.text_finding import TextFinding
 from loci_site.app.forms import CorrectForm, FlagForm, StoreForm
 from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
 from loci_site.app.read import GROUP_IN_SESSION

@@ -26,6 +26,7 @@ class StoreCopies(Protocol):
 
     def check(self) -> None:
         """Raise Unavailable if something that backups need is missing."""
+        return
 
     def snapshot(self) -> AbstractContextManager[_Snapshot]:
         """The store as of now, which the models read during the block; writers are not blocked."""
@@ -35,12 +36,15 @@ class StoreCopies(Protocol):
 
     def save(self, path: Path) -> None:
         """Write the copy with its changes to its file."""
+        return
 
     def discard(self, folder: Path) -> None:
         """Free what copies of files in this folder take up beyond the files."""
+        return
 
     def discard_leftovers(self) -> None:
         """Free what copies of killed processes take up; no other process makes copies meanwhile."""
+        return
 
     def faults(self, *, is_quick: bool) -> list[str]:
         """What the database finds wrong with the opened store."""

@@ -19,7 +19,8 @@ from django.conf import settings
 
 from access.actor import Actor
 from access.errors import InvalidInput, TooLarge
-from access.groups.guarding import OnHold, TextFinding, admit, quarantine_reason
+from access.groups.guarding import OnHold, admit, quarantine_reason
+from access.groups.text_finding import TextFinding
 from access.models import Group, ScopeRule
 from guard import Door
 from guard.html import is_web_source, text_of_html

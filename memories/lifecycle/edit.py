@@ -16,7 +16,7 @@ from access.audit.collect import one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.groups import hold_groups
-from access.groups.guarding import TextFinding
+from access.groups.text_finding import TextFinding
 from memories.draft import (
     EDITED,
     STORED,

@@ -15,7 +15,7 @@ from access.actor import READ, WRITE, Actor
 from access.audit.collect import one_change
 from access.errors import LociError
 from access.groups import find_or_create_group, leave_uncreated
-from access.groups.guarding import TextFinding
+from access.groups.text_finding import TextFinding
 from memories.draft import Draft
 from memories.draft.kinds import check_ahead
 from memories.models import Memory

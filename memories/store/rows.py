@@ -13,7 +13,7 @@ from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.audit_search import written_today
-from access.groups.guarding import TextFinding
+from access.groups.text_finding import TextFinding
 from access.models import ApiToken, AuditEntry, Group
 from guard.policy import STRICTNESS
 from memories.draft import CONFIRMED_TODAY, DECAY_FLOOR, REINFORCEMENT, STORED, Draft

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from access.answers import Answer, ShownAs
-from access.errors import Conflict, InvalidInput, NotFound
+from access.errors import Conflict, NotFound
 from access.groups import find_group
 from access.groups.members import read_role, set_member
 from access.management.command import (
@@ -50,10 +50,8 @@ examples:
 _SHOWN_ONCE: Final = "The password is shown only once."
 
 
-def _read_password(options: dict[str, Any]) -> str | None:
-    """The password from the source that the options name; None for --no-password and --link."""
-    if options.get("no_password") or options.get("link"):
-        return None
+def _read_password(options: dict[str, Any]) -> str:
+    """The password from the source that the options name."""
     if options["generate"]:
         return generated_password()
     return piped_password() if options["password_stdin"] else typed_password()
@@ -67,7 +65,7 @@ def add(options: dict[str, Any]) -> CommandAnswer:
         is_staff=options["staff"] or options["superuser"],
         is_superuser=options["superuser"],
     )
-    password = _read_password(options)
+    password = None if options["no_password"] or options["link"] else _read_password(options)
     name, address = name_and_email(options["name"]) if options["link"] else (options["name"], "")
     with transaction.atomic():
         values = replace(values, email=values.email or address or None)
@@ -149,8 +147,6 @@ def activate(options: dict[str, Any]) -> CommandAnswer:
 def change_password(options: dict[str, Any]) -> CommandAnswer:
     """Set a new password."""
     user, password = find_person(options["name"]), _read_password(options)
-    if password is None:  # unreachable: the parser has no --no-password here
-        raise InvalidInput("There is no password.", field="password")
     set_password(operator(), user, password)
     text = f"'{user}' has a new password; their sessions have ended."
     return _with_password(user, text, password if options["generate"] else None)

@@ -12,13 +12,13 @@ from typing import Any, Final
 from access.errors import InvalidInput, SensitiveText
 from access.groups.guarding import (
     OnHold,
-    TextFinding,
     admit,
     check_rules,
     policy_of,
     quarantine_reason,
     split_rules,
 )
+from access.groups.text_finding import TextFinding
 from access.models import Group
 from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from access.errors import InvalidInput, SensitiveText
-from access.groups.guarding import MAX_DEPTH, OnHold, TextFinding, admit
+from access.groups.guarding import MAX_DEPTH, OnHold, admit
+from access.groups.text_finding import TextFinding
 from guard import Door, Policy
 from guard.policy import read_pairs
 from tests.guard.samples import secret_samples
