@@ -11,5 +11,5 @@ class MaintenanceConfig(AppConfig):
             "maintenance.dry_run.DryRunCopies",
             "maintenance.backups.scan.ScannedFiles",  # the last: it searches what the others left
         ),
-        "further statistics": ("maintenance.schedule.status.further_statistics",),
+        "further statistics": ("maintenance.schedule.wording.further_statistics",),
     }

@@ -30,7 +30,7 @@ DECAYED = ("confidence", "decayed_at")
 
 
 @dataclass(frozen=True)
-class PastMemory:
+class _PastMemory:
     """A memory at a past time: the values of memories.queries.snapshot, without access counters.
 
     `basis` is "log" if the log alone was enough, "row" if its beginning is missing there (an import, or retention
@@ -67,7 +67,7 @@ class _FieldChange:
         return "content" in self.before
 
 
-def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> PastMemory:
+def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> _PastMemory:
     """A memory's fields at a past time; of exactly this version, in any state.
 
     1. the last entry that holds the whole memory, then each later change up to the time; if there is none
@@ -138,14 +138,12 @@ def _check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
 
 def _build_past_memory(
     memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[_FieldChange], *, basis: str
-) -> PastMemory:
-    """The result from its rebuilt fields and the changes used."""
+) -> _PastMemory:
     unsure = DECAYED if any(change.is_unknown for change in used) else ()
-    return PastMemory(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
+    return _PastMemory(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
 
 
 def _apply_changes(changes: Sequence[_FieldChange]) -> dict[str, Any]:
-    """The fields after the changes in order; the first one holds the whole memory."""
     fields: dict[str, Any] = {}
     for change in changes:
         if not change.is_unknown:
@@ -154,7 +152,6 @@ def _apply_changes(changes: Sequence[_FieldChange]) -> dict[str, Any]:
 
 
 def _revert_changes(memory: Memory, changes: Sequence[_FieldChange]) -> dict[str, Any]:
-    """The present fields with the changes reverted, last one first."""
     fields = snapshot(memory)
     for change in reversed(changes):
         fields |= change.before

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from maintenance.backups.copies import copies
-from memories.store.places import ClearedCopies, PurgedTexts
+from memories.store.places import ClearedCopies, OutsideCopies, PurgedTexts
 from storage.locks import take_lock
 
 _STALE_S = 3_600  # a folder this old that was never held belongs to a killed process
@@ -44,15 +44,11 @@ def run_on_copy(work: Callable[[], T]) -> T:
             return Context().run(work)
 
 
-class DryRunCopies:
+class DryRunCopies(OutsideCopies):
     """The dry runs' copies of the store as a purge sees them; each ends with its run, or here if that was killed."""
 
     name = "trials"
     files = (f"{PREFIX}*",)
-
-    def note(self) -> str:
-        """Nothing to remember: a copy is deleted when its run ends."""
-        return ""
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """The number of copies, whatever they hold."""
@@ -81,7 +77,6 @@ def hold_copy(folder: Path) -> Iterator[None]:
 
 
 def _remove_unused_copies(home: Path) -> None:
-    """Delete the copies that are not in use."""
     for folder in list(home.glob(f"{PREFIX}*")):
         if not is_in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)

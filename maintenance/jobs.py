@@ -237,5 +237,4 @@ def holder_id() -> str:
 
 
 def _host_name() -> str:
-    """This machine's name as lock holders contain it."""
     return socket.gethostname()[:60]

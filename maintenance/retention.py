@@ -58,7 +58,6 @@ class _StepReport:
     longest_batch_s: float = 0.0
 
     def add(self, counts: Mapping[str, int], *, took_s: float) -> None:
-        """Count one batch."""
         for name, count in counts.items():
             self.destroyed[name] = self.destroyed.get(name, 0) + count
         self.batches += 1
@@ -99,7 +98,6 @@ class _RetentionPass:
     report: Progress
 
     def before(self, days: float) -> datetime:
-        """The moment `days` ago."""
         return self.now - timedelta(days=days)
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final
 
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -29,6 +30,14 @@ def replaced_migrations() -> frozenset[tuple[str, str]]:
 def refuse_early_store() -> None:
     """Raise Unavailable if the connected store is of before 0.3.0."""
     refuse_early("This store", MigrationRecorder(connection).applied_migrations().keys())
+
+
+def pending_migrations() -> list[str]:
+    """The migrations that the connected store lacks, in order; raises Unavailable if it is of before 0.3.0."""
+    refuse_early_store()
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
 def refuse_early(what: str, applied: Set[tuple[str, str]]) -> None:

@@ -104,7 +104,6 @@ def drop_log(actor: Actor, *, before: datetime, on_rows: Callable[[int], object]
 
 
 def _announce(actor: Actor, chain: str, through: int, payload: dict[str, Any]) -> None:
-    """Append the row that announces a drop."""
     prefix, where = (OLD_DROP_PREFIX, INSTANCE) if chain == OLD else (DROP_PREFIX, chain)
     audit.append(
         actor, ANCHOR, chain=where, group=group_of(chain), subject=f"{prefix}{through}", payload=payload
@@ -142,7 +141,22 @@ def _drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | Non
             return 0
         batch = rows.filter(seq__gt=gone, seq__lte=last)
         start = front.hash if front is not None and gone else start_hash(chain, old_end(OWN))
-        _check_batch(batch, chain, previous=start, first=gone + 1, last=last)
+        # Rows that do not follow one another stay: dropping them would hide that they were changed.
+        previous, number = start, gone + 1
+        for entry in batch.order_by("seq").select_related("payload_row"):
+            error = find_row_error(entry, previous, number)
+            if error:
+                break
+            previous, number = entry.hash, number + 1
+        else:
+            error = "" if number == last + 1 else f"row {number} is missing"
+        if error:
+            label = chain_labels().get(chain, chain)
+            raise Conflict(
+                f"The audit log is broken at row {number} of the chain {label}: {error}. "
+                "This row and all later ones were kept.",
+                hint="'loci audit verify' shows the chains; do not change the database until you know the cause.",
+            )
         AuditPayload.objects.filter(entry__in=batch.values("pk")).delete()
         rows.filter(seq__lt=last).delete()
         # The last row becomes the anchor: it keeps the hash that the next row follows, and no hash proves its other fields.
@@ -157,22 +171,3 @@ def _drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | Non
     if on_rows is not None:
         on_rows(last - gone)
     return last - gone
-
-
-def _check_batch(batch: QuerySet[AuditEntry], chain: str, *, previous: str, first: int, last: int) -> None:
-    """Raise Conflict if the rows do not follow one another: dropping them would hide that they were changed."""
-    number = first
-    for entry in batch.order_by("seq").select_related("payload_row"):
-        error = find_row_error(entry, previous, number)
-        if error:
-            break
-        previous, number = entry.hash, number + 1
-    else:
-        error = "" if number == last + 1 else f"row {number} is missing"
-    if error:
-        label = chain_labels().get(chain, chain)
-        raise Conflict(
-            f"The audit log is broken at row {number} of the chain {label}: {error}. "
-            "This row and all later ones were kept.",
-            hint="'loci audit verify' shows the chains; do not change the database until you know the cause.",
-        )

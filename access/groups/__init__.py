@@ -137,15 +137,15 @@ def _tell_who_makes(actor: Actor, slug: str) -> str:
     )
 
 
-def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> _ResolvedGroup:
-    """The group as in find_group(), created if it does not exist and the actor may create groups."""
+def find_or_create_group(actor: Actor, slug: str | None) -> _ResolvedGroup:
+    """The group to write in as in find_group(), created if it does not exist and the actor may create groups."""
     wanted = _resolve_slug(actor, slug)
     group = _BY_SLUG.first(wanted)
     if group is None and actor.may(CREATE_GROUP):
         hold_until_commit([f"new group {wanted}"])  # another may just be making it
         group = _BY_SLUG.first(wanted)
     if group is not None or not actor.may(CREATE_GROUP):
-        return _ResolvedGroup(check_access(actor, wanted, group, right))
+        return _ResolvedGroup(check_access(actor, wanted, group, WRITE))
     return _ResolvedGroup(create_group(actor, wanted), created=True)
 
 
@@ -319,7 +319,6 @@ def _refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _check_change(change: GroupChange) -> None:
-    """Raise InvalidInput if a new value is not allowed."""
     for name, (allowed, called, more) in _CHOICES.items():
         value = getattr(change, name)
         if value is not None and value not in allowed:

@@ -34,11 +34,6 @@ from guard.injection import load_classifier
 from guard.policy import KINDS, STRICTNESS, WORD, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
-__all__ = [
-    "FindingOut", "Findings", "MoreFindings", "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
-    "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
-]  # fmt: skip
-
 _MAX_RULES_CHARS: Final = 500
 MAX_DEPTH: Final = 100  # of nested JSON; deeper values are refused, or become text
 _MIN_NUMBER: Final = 10**6  # shorter numbers are not cards, phones or identity numbers

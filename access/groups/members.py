@@ -64,7 +64,6 @@ def remove_member(actor: Actor, group: Group, *, user: "User") -> None:
 
 
 def _check_administers(actor: Actor, group: Group) -> None:
-    """Raise NotPermitted unless the actor is an admin of the group."""
     if not actor.may(ADMIN, group.key):
         raise NotPermitted(
             f"You may not change the members of '{group.slug}'.", hint="Ask an admin of the group."

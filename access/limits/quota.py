@@ -36,7 +36,6 @@ class _GroupUse:
         return max((used / limit for used, limit in pairs if limit), default=0.0)
 
     def as_json(self) -> dict[str, float]:
-        """The counts, the limits and the used share."""
         return asdict(self) | {"share": round(self.share, 4)}
 
 

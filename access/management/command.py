@@ -58,7 +58,6 @@ def either(*options: Option, required: bool = False) -> _Either:
 
 
 def _add_options(parser: argparse.ArgumentParser, options: tuple[Option | _Either, ...]) -> None:
-    """Add the options to a parser."""
     for each in options:
         if isinstance(each, _Either):
             group = parser.add_mutually_exclusive_group(required=each.required)

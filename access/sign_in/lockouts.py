@@ -77,23 +77,19 @@ def count_try(
         row = record_attempt(limit, *key, address=address, user=user)
         if row.until is None:
             return 0
-        _log_lock(row, via=via)
+        # Only existing names are logged: people type passwords into the wrong field.
+        name = row.user.get_username() if row.user else _UNKNOWN_USER
+        until = row.until.isoformat() if row.until else ""
+        payload = {
+            "action": "locked",
+            "kind": row.kind,
+            "address": row.address,
+            "failures": row.count,
+            "until": until,
+        }
+        audit.append(Actor(name=name, via=via), Operation.LOGIN, subject=_subject(row), payload=payload)
+        logger.warning("%s: %s from %s is refused until %s", row.kind, name, row.address, until)
     return wait_s(limit, *key)
-
-
-def _log_lock(row: Attempts, *, via: str) -> None:
-    """Log the start of a lock. Only existing names are logged: people type passwords into the wrong field."""
-    name = row.user.get_username() if row.user else _UNKNOWN_USER
-    until = row.until.isoformat() if row.until else ""
-    payload = {
-        "action": "locked",
-        "kind": row.kind,
-        "address": row.address,
-        "failures": row.count,
-        "until": until,
-    }
-    audit.append(Actor(name=name, via=via), Operation.LOGIN, subject=_subject(row), payload=payload)
-    logger.warning("%s: %s from %s is refused until %s", row.kind, name, row.address, until)
 
 
 def count_failed_token(error: NotAuthenticated, *, address: str, via: str) -> LociError:
@@ -148,7 +144,6 @@ def _subject(row: Attempts) -> str:
 
 
 def _check_may_lift(actor: Actor) -> None:
-    """Raise NotPermitted unless the actor may administer every group."""
     if not actor.is_admin_of_all:
         raise NotPermitted("Only an admin of every group can lift a lock-out.", hint="Ask a superuser.")
 

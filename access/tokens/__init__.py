@@ -121,6 +121,12 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
     return token
 
 
+def bearer_secret(authorization: str) -> str:
+    """The secret in a header `Authorization: Bearer SECRET`; empty for any other."""
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
 def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", origin: str = "") -> Actor:
     """The Actor of a token's secret; `origin` is the one of a browser's request.
 
@@ -144,19 +150,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "", orig
         raise NotAuthenticated(
             "The token is revoked or has expired.", hint="Create a new one with 'loci token create'."
         )
-    _check_face(token, via)
-    if token.origin and token.origin != origin:
-        raise NotPermitted(
-            "The token works in the browser extension that it was made for, and nowhere else.",
-            hint="Pair this browser: My account shows a code.",
-        )
-    record_use(token)
-    remember_person(secret, token.user_id)
-    return actor_for_token(token, via=via, client=client)
-
-
-def _check_face(token: ApiToken, via: str) -> None:
-    """Raise NotAuthenticated if hooks are called without the scope for them, or anything else with that scope alone."""
+    # Hooks need their scope, and that scope alone is for nothing else.
     if via == Via.HOOK and HOOK not in token.scopes:
         raise NotAuthenticated(
             "The token has no scope 'hook'.", hint="'loci connect CLIENT' makes a token for a client's hooks."
@@ -170,6 +164,14 @@ def _check_face(token: ApiToken, via: str) -> None:
             "The token works for hooks only.",
             hint="Create one with 'loci token create NAME --scopes read,write'.",
         )
+    if token.origin and token.origin != origin:
+        raise NotPermitted(
+            "The token works in the browser extension that it was made for, and nowhere else.",
+            hint="Pair this browser: My account shows a code.",
+        )
+    record_use(token)
+    remember_person(secret, token.user_id)
+    return actor_for_token(token, via=via, client=client)
 
 
 def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:

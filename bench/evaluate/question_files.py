@@ -8,8 +8,7 @@ from typing import Any
 
 from access.errors import InvalidInput, NotFound
 from sources.importing.formats.texts import read_texts
-from sources.importing.importer import CORPUS, LineRules
-from sources.importing.records import settle
+from sources.importing.importer import CORPUS, LineRules, settle
 
 QUERIES = "queries.jsonl"
 SPLIT = "split.json"

@@ -52,7 +52,6 @@ class _DocsPage(Swagger):
 
 
 def _build_api() -> NinjaAPI:
-    """The application with all its routes."""
     application = RestAPI(
         title="Loci",
         version=__version__,

@@ -72,7 +72,6 @@ def is_reading(request: HttpRequest) -> bool:
 
 @cache
 def _reading_paths() -> frozenset[str]:
-    """The addresses of READING."""
     return frozenset(reverse(f"rest:{name}") for name in READING)
 
 

@@ -8,7 +8,7 @@ from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas.answers import list_of, responses
 from loci_site.api.schemas.requests import GroupEditIn, GroupIn, PartMoveIn, PartMoveUndoIn
-from maintenance.schedule.status import StatsOut
+from maintenance.schedule.wording import StatsOut
 from memories.browse.listing import GroupOut, group_json
 from memories.lifecycle.regroup.move import PartFilter, PartMove, move_memories, move_memories_back
 from memories.review.stats import memory_stats

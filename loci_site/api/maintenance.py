@@ -16,8 +16,14 @@ from maintenance.cycle import RunPlan
 from maintenance.cycle.job import start_alone
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.models import Run
-from maintenance.runs.listing import RunOut, list_runs
-from maintenance.runs.preview import PreviewedChange, RunPreview, preview_cycle, read_changes
+from maintenance.runs.preview import (
+    PreviewedChange,
+    RunOut,
+    RunPreview,
+    list_runs,
+    preview_cycle,
+    read_changes,
+)
 
 WAIT_S = 20.0  # longest wait of a request; after that, a worker continues the run
 MAX_CHANGES = 500  # in a response
@@ -70,6 +76,5 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> Htt
 
 
 def _answer_run(run: Run) -> HttpResponse:
-    """A run with its steps and its first changes."""
     changes, total = read_changes(run, limit=MAX_CHANGES)
     return answer(RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))

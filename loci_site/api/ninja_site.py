@@ -119,12 +119,10 @@ def _run_in_db_thread(view: View) -> Callable[..., Any]:
 
 
 def _redirect_to_docs(request: HttpRequest) -> HttpResponseBase:
-    """Redirect /api/ to the documentation page."""
     return HttpResponseRedirect(reverse("rest:openapi-view"))
 
 
 def _answer_unknown_address(request: HttpRequest) -> HttpResponseBase:
-    """The 404 for an address that does not exist."""
     return error_response(NotFound(f"There is nothing at {request.path[:200]}.", hint=DOCS_HINT))
 
 

@@ -3,7 +3,6 @@
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from access.actor import Actor
 from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
@@ -13,7 +12,6 @@ from loci_site.api.schemas.requests import RelationIn, WalkQuery
 from memories.browse.serializers import EdgeOut, RelationStoredOut
 from memories.entities.statements import statements_around, with_proofs
 from memories.entities.store_relation import find_entity, store_relation
-from memories.models import Memory
 from memories.queries.versions import find_named
 
 router = Router(tags=["relations"])
@@ -33,22 +31,16 @@ def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
 def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpResponse:
     """List the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)
-    start = _find_start(actor, params)
-    found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
-    return answer(
-        {"items": [EdgeOut.json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
-    )
-
-
-def _find_start(actor: Actor, params: WalkQuery) -> Memory:
-    """The memory or entity where the walk starts. Raises NotFound."""
-    found = find_named(actor, params.of, field="of")
-    if found is None:
-        found = find_entity(actor, find_group(actor, params.group), params.of)
-    if found is None:
+    start = find_named(actor, params.of, field="of")
+    if start is None:
+        start = find_entity(actor, find_group(actor, params.group), params.of)
+    if start is None:
         raise NotFound(
             f"There is no entity '{params.of[:80]}'.",
             hint="Use the id of a memory, or store a relation first.",
             field="of",
         )
-    return found
+    found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
+    return answer(
+        {"items": [EdgeOut.json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
+    )

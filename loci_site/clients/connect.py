@@ -276,7 +276,6 @@ def _with_lines(text: str, group: str) -> str:
 
 
 def _without_lines(text: str) -> str:
-    """The file's text without Loci's lines."""
     plain = _BLOCK.sub("", text)
     return f"{plain}\n" if plain and plain != text and not plain.endswith("\n") else plain
 

@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from loci_site.clients.merging import NotMergeable
+from storage.whole_file import replace_whole
 
 
 class Ledger:
@@ -80,14 +80,5 @@ def write_whole(path: Path, data: bytes, *, mode: int | None = None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if mode is None:
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".loci-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replace_whole(target, mode=mode) as file:
+        file.write(data)

@@ -58,7 +58,6 @@ def unmerge_json(old: bytes, server_keys: tuple[str, ...]) -> bytes:
 
 
 def _remove_own(data: dict[str, Any], server_keys: tuple[str, ...]) -> None:
-    """Take Loci's server and hooks out of the data."""
     if server_keys:
         place = data.get(server_keys[0])
         if isinstance(place, dict) and _is_own_server(place.get(server_keys[-1])):

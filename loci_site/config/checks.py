@@ -84,7 +84,6 @@ def host_messages(config: Config) -> _Found:
 
 @_registered
 def _check_removed(config: Config) -> _Found:
-    """Check that no former setting is set, since it no longer does anything."""
     found = removed_settings(config.home / "config.toml", os.environ)
     if not found:
         return []

@@ -107,7 +107,6 @@ def language_of(request: HttpRequest, preference: Preference) -> str:
 
 @contextmanager
 def _as_preferred(request: HttpRequest, preference: Preference) -> Iterator[str]:
-    """Activate language and zone, and restore what was active."""
     language = language_of(request, preference)
     request.LANGUAGE_CODE = language  # as Django's own middleware does
     with translation.override(language), timezone.override(zone_of(preference)):

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from django.utils import timezone
 
@@ -37,17 +37,14 @@ def note_answer(actor: Actor, call: HookCall) -> None:
     answer = clean_prompt(call.answer)
     if row is not None and not row.is_off and answer:
         change_state(row, answer=as_stored(row, answer)[-MAX_ANSWER_CHARS:])
-        _note_cited(row, answer)
+        named = {word.lower() for word in _SHORT_ID.findall(answer)}
+        rows = (
+            HookInjection.objects.filter(session=row, used_at=None) if named else HookInjection.objects.none()
+        )
+        used = [each.key for each in rows if short_id(each.memory_id) in named]
+        HookInjection.objects.filter(key__in=used).update(used_at=timezone.now())
         if call.client in _WITHOUT_END and row.group is not None and row.state.get("goal"):
             _save_session(actor, row)
-
-
-def _note_cited(row: HookSession, answer: str) -> None:
-    """Mark the injected memories whose short ids an answer names."""
-    named = {word.lower() for word in _SHORT_ID.findall(answer)}
-    rows = HookInjection.objects.filter(session=row, used_at=None) if named else HookInjection.objects.none()
-    used = [each.key for each in rows if short_id(each.memory_id) in named]
-    HookInjection.objects.filter(key__in=used).update(used_at=timezone.now())
 
 
 def end_or_compact(actor: Actor, call: HookCall) -> None:
@@ -78,20 +75,15 @@ def _save_session(actor: Actor, row: HookSession) -> None:
     quiet = {name: value for name, value in row.state.items() if name not in TEXTS}
     for state in filter(None, (row.state, quiet)):
         try:
-            row.checkpoint = _save(actor, row, state)
+            saved = save_checkpoint(
+                replace(actor, client=row.client, is_prompt=True),  # what agents said was masked when it came
+                group=row.group.slug if row.group else None,
+                thread=f"{HOOK_THREAD}{row.client}",
+                state=state,
+                replaces=row.checkpoint,
+            )
+            row.checkpoint = saved.checkpoint
         except (Conflict, SensitiveText):
             continue
         row.save(update_fields=["checkpoint"])
         return
-
-
-def _save(actor: Actor, row: HookSession, state: dict[str, Any]) -> Any:
-    group = row.group.slug if row.group else None
-    saved = save_checkpoint(
-        replace(actor, client=row.client, is_prompt=True),  # what agents said was masked when it came
-        group=group,
-        thread=f"{HOOK_THREAD}{row.client}",
-        state=state,
-        replaces=row.checkpoint,
-    )
-    return saved.checkpoint

@@ -99,11 +99,20 @@ def read_call(client: str, event: str, sent: Any) -> HookCall | None:
     if not session:
         return None
     ours = inner if isinstance(inner := sent.get("loci"), dict) else {}
+    listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
+    roots = [each for each in listed if isinstance(each, str)]
+    folder = text_of(sent, "cwd") or (roots[0] if roots else "")
     return HookCall(
         client=client,
         event=HookEvent(event),
         session=session,
-        place=_read_place(sent, ours),
+        place=SessionPlace(
+            folder=folder[:1000],
+            group=text_of(ours, "group")[:80],
+            origin=text_of(ours, "origin")[:500],
+            branch=text_of(ours, "branch")[:200],
+            head=text_of(ours, "head")[:64],
+        ),
         source=text_of(sent, "source", "reason", "trigger")[:40],
         prompt=_prompt_of(sent),
         answer=text_of(sent, "last_assistant_message", "prompt_response", "text"),
@@ -130,20 +139,6 @@ def _prompt_of(sent: Mapping[str, Any]) -> str:
     """The person's prompt; Cline has it one level down."""
     inner = sent.get("userPromptSubmit")
     return text_of(sent, "prompt") or (text_of(inner, "prompt") if isinstance(inner, dict) else "")
-
-
-def _read_place(sent: Mapping[str, Any], ours: Mapping[str, Any]) -> SessionPlace:
-    """The folder as the client names it, and what `loci-hook` added."""
-    listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
-    roots = [each for each in listed if isinstance(each, str)]
-    folder = text_of(sent, "cwd") or (roots[0] if roots else "")
-    return SessionPlace(
-        folder=folder[:1000],
-        group=text_of(ours, "group")[:80],
-        origin=text_of(ours, "origin")[:500],
-        branch=text_of(ours, "branch")[:200],
-        head=text_of(ours, "head")[:64],
-    )
 
 
 def _read_commits(sent: list[Any]) -> list[_Commit]:

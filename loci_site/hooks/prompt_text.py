@@ -84,7 +84,6 @@ def question_of(prompt: str) -> str:
 
 
 def _points_here(clause: str) -> bool:
-    """Whether what a clause means was said in the conversation."""
     if _THIS.search(clause):
         return True
     return bool(_AGAIN.search(clause)) and len({*content_words(_AGAIN.sub("", clause))}) < _WHOLE_CLAUSE

@@ -134,7 +134,6 @@ def folder_name(folder: str) -> str:
 
 
 def _as_slug(name: str) -> str:
-    """The name in the letters of a group's name."""
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:80]
 
 

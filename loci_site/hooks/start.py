@@ -45,7 +45,17 @@ def start_session(actor: Actor, call: HookCall) -> str:
     if row.is_off:
         return ""
     if row.group is None:
-        return _ask_for_group(actor, call, row)
+        # The person is asked once for each place and token.
+        if not (call.place.folder or call.place.origin):
+            return ""
+        asked = HookSession.objects.filter(token=actor.token_key, folder=row.folder, group=None).exclude(
+            pk=row.pk
+        )
+        return (
+            ""
+            if asked.exists() or call.source not in ("", "startup")
+            else describe_choices(actor, call.place)
+        )
     is_after_compaction = call.source == "compact"
     brief = write_brief(actor, row.group, is_checkpoint_only=is_after_compaction)
     digest = hashlib.sha256(brief.text.encode()).hexdigest()
@@ -55,16 +65,6 @@ def start_session(actor: Actor, call: HookCall) -> str:
     row.save(update_fields=["start_hash"])
     record_injections(row, HookEvent.START, brief.memories)
     return brief.text
-
-
-def _ask_for_group(actor: Actor, call: HookCall, row: HookSession) -> str:
-    """The question which group a place belongs to, once for each place and token."""
-    if not (call.place.folder or call.place.origin):
-        return ""
-    asked = HookSession.objects.filter(token=actor.token_key, folder=row.folder, group=None).exclude(
-        pk=row.pk
-    )
-    return "" if asked.exists() or call.source not in ("", "startup") else describe_choices(actor, call.place)
 
 
 def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False) -> Brief:

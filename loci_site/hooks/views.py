@@ -16,7 +16,7 @@ from access.actor import Actor, Via
 from access.errors import LociError, NotAuthenticated, TooManyAttempts
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
-from access.tokens import actor_for_secret
+from access.tokens import actor_for_secret, bearer_secret
 from loci_site.hooks.capture import capture_of, keep_captures
 from loci_site.hooks.checkpoint import end_or_compact, note_answer
 from loci_site.hooks.events import HookCall, HookEvent, read_call, render_answer
@@ -49,8 +49,7 @@ _UNDER_WAY: set["asyncio.Task[int]"] = set()
 @csrf_exempt  # browsers never send a token in a header on their own
 async def hook_view(request: HttpRequest, client: str, event: str) -> JsonResponse:
     """Answer one hook of the token's owner."""
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    secret = secret.strip() if scheme.lower() == "bearer" else ""
+    secret = bearer_secret(request.headers.get("Authorization", ""))
     try:
         actor = await find_actor(secret, via=Via.HOOK)
     except NotAuthenticated as error:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection, transaction
-from django.db.migrations.executor import MigrationExecutor
+from django.db import transaction
 
 from access import audit
 from access.actor import CREATE_GROUP, READ, WRITE
@@ -14,7 +13,7 @@ from access.groups import create_everyone
 from access.models import Group, Membership, Role
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
-from maintenance.squashed_migrations import refuse_early_store
+from maintenance.squashed_migrations import pending_migrations
 from memories.search.base import search_index
 
 _ADMIN_NAME = "admin"
@@ -37,12 +36,10 @@ def migrate_if_needed() -> int:
 
     If nothing is pending, this takes a few milliseconds; `migrate` itself takes half a second.
     """
-    refuse_early_store()
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan or search_index().missing_objects():
+    pending = pending_migrations()
+    if pending or search_index().missing_objects():
         call_command("migrate", verbosity=0, interactive=False)
-    return len(plan)
+    return len(pending)
 
 
 def create_first_access() -> FirstAccess | None:

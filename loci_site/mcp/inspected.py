@@ -51,8 +51,6 @@ _CONTENT_SHARE: Final = 0.5  # of the budget that a long text is sure of
 
 
 class _Detail(NamedTuple):
-    """A value of an inspection, by the name of its part."""
-
     name: str
     value: Any
 
@@ -272,7 +270,6 @@ def _recalls_answer(
 
 
 def _show_recalls(rows: Sequence[Json], following: str, *, is_cut: bool) -> CallToolResult:
-    """These recalls, and the cursor of those before them."""
     answer = build(
         shapes.InspectAnswer, {"recalls": rows, "next": following, "cut": ["recalls"] if is_cut else []}
     )

@@ -77,7 +77,6 @@ def complete_group(start: str) -> Completion:
 
 
 def _readable_slugs() -> list[str]:
-    """The slugs of the groups that the caller may read, in order."""
     actor = current_actor()
     return sorted(group.slug for group in entered_groups(actor, READ))
 

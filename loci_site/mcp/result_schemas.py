@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from access.answers import Answer, AnswerClass, Json, keys_of
 from access.groups.guarding import FindingOut
-from maintenance.schedule.status import StatsOut
+from maintenance.schedule.wording import StatsOut
 from memories.browse import serializers as out
 
 

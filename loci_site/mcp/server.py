@@ -163,7 +163,19 @@ class LociServer(MCPServer[Any]):
 async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallToolResult:
     """Run a tool; every error becomes a result with its text: the reason and what to do, or a reference to the log."""
     try:
-        checked = _check_call(actor, name, arguments)
+        checked = drop_nulls(arguments)
+        declared = TOOLS.get(name)
+        if declared is None:
+            close = difflib.get_close_matches(name, TOOLS, n=1)
+            raise NotFound(
+                f"There is no tool '{name[:60]}'.",
+                hint=f"Did you mean {close[0]}?" if close else f"The tools are {', '.join(TOOLS)}.",
+            )
+        if not can(actor, declared.rights):
+            raise NotPermitted(f"You may not use {name}.", hint=_missing_right(actor, declared))
+        if declared.rights != READING:
+            check_write_rate(actor)
+        check_names(name, checked, declared.tool.parameters["properties"])
         rest, write = split_key(name, checked)
         with acting_as(actor, write):
             result: CallToolResult = await TOOLS[name].tool.run(rest, _NO_CONTEXT, convert_result=True)
@@ -176,29 +188,6 @@ def _failed_result(name: str, error: Exception) -> CallToolResult:
     text = explain_failure(error, what=name)
     logger.info("Tool %r failed: %r", name, text)
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
-
-
-def _check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments without nulls, after a check of the tool's name, the actor's rights and the arguments' names.
-
-    Raises:
-        NotFound, NotPermitted, InvalidInput: the message names the nearest tool, the missing right or the argument.
-        TooManyWrites: the tool writes, and the token has used up its rate.
-    """
-    checked = drop_nulls(arguments)
-    declared = TOOLS.get(name)
-    if declared is None:
-        close = difflib.get_close_matches(name, TOOLS, n=1)
-        raise NotFound(
-            f"There is no tool '{name[:60]}'.",
-            hint=f"Did you mean {close[0]}?" if close else f"The tools are {', '.join(TOOLS)}.",
-        )
-    if not can(actor, declared.rights):
-        raise NotPermitted(f"You may not use {name}.", hint=_missing_right(actor, declared))
-    if declared.rights != READING:
-        check_write_rate(actor)
-    check_names(name, checked, declared.tool.parameters["properties"])
-    return checked
 
 
 def _missing_right(actor: Actor, declared: LociTool) -> str:

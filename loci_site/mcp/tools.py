@@ -65,7 +65,6 @@ _SCOPE_HELP = "default group (older stores: events only); global: every group re
 
 
 def _enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
-    """The JSON schema of allowed words; the service checks them, with the same error in every interface."""
     described: Schema = {"description": description} if description else {}
     return WithJsonSchema({"type": "string", "enum": words} | described)
 

@@ -58,7 +58,6 @@ class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above
 
 
 def _too_many(description: str, *, wait_s: int) -> JsonResponse:
-    """The response 429 in the form of OAuth's errors, with Retry-After in seconds."""
     body = {"error": "temporarily_unavailable", "error_description": description}
     return JsonResponse(body, status=429, headers={"Retry-After": str(wait_s), "Cache-Control": "no-store"})
 
@@ -69,7 +68,15 @@ def _throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) 
     A program's failures lock that program at that address; only many failures together lock the whole address.
     """
     (own, shared), network = program_limits(), network_of(address_of(request))
-    program = _claimed_client_id(request)
+    # Unverified: from the form, or from the Basic header.
+    client_id = request.POST.get("client_id", "")
+    scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
+    if not client_id and scheme.lower() == "basic":
+        try:
+            client_id = unquote_plus(b64decode(encoded).decode().partition(":")[0])
+        except ValueError:
+            client_id = ""
+    program = client_id[:MAX_ID_CHARS]
     if waits := max(wait_s(own, program, network), wait_s(shared, network)):
         return _too_many("Too many requests from this address failed.", wait_s=waits)
     response = answer()
@@ -79,18 +86,6 @@ def _throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) 
         count_try(own, program, network, via=Via.MCP, address=network)
         count_try(shared, network, via=Via.MCP)
     return response
-
-
-def _claimed_client_id(request: HttpRequest) -> str:
-    """The unverified client id from the form or from the Basic header; empty if neither has one."""
-    client_id = request.POST.get("client_id", "")
-    scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
-    if not client_id and scheme.lower() == "basic":
-        try:
-            client_id = unquote_plus(b64decode(encoded).decode().partition(":")[0])
-        except ValueError:
-            client_id = ""
-    return client_id[:MAX_ID_CHARS]
 
 
 _MAX_REDIRECTS = 10

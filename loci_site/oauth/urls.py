@@ -16,7 +16,6 @@ class _ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  
         return audience_of(request)
 
     def get_authorization_servers(self, request: HttpRequest) -> list[str]:
-        """Only this server."""
         return [origin_of(request)]
 
 

@@ -66,7 +66,9 @@ class WriteWatch:
         One caller at a time waits for the database; the others get the known result at once.
         """
         if not self._probing.acquire(blocking=False):
-            return self._known_so_far()
+            if time.monotonic() - self._probing_since > WRITE_WAIT_S:
+                return LastWrite(self._probing_since, f"a write has waited for more than {WRITE_WAIT_S:g} s")
+            return self.last or LastWrite(time.monotonic())
         try:
             self._probing_since = time.monotonic()
             last = self.last
@@ -81,11 +83,6 @@ class WriteWatch:
             return self.last or LastWrite(time.monotonic())
         finally:
             self._probing.release()
-
-    def _known_so_far(self) -> LastWrite:
-        if time.monotonic() - self._probing_since > WRITE_WAIT_S:
-            return LastWrite(self._probing_since, f"a write has waited for more than {WRITE_WAIT_S:g} s")
-        return self.last or LastWrite(time.monotonic())
 
     def _follow(
         self, execute: Callable[..., Any], sql: object, params: Any, many: bool, context: dict[str, Any]

@@ -80,7 +80,6 @@ async def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _collect_figures(*, last_write_ok: bool) -> list[_Metric]:
-    """Every family of figures, while the database can be read."""
     checks = {name: check.ok for name, check in lesser_checks(has_database=True).items()}
     return [
         _Metric("loci_info", "gauge", "The running version.", {f'version="{__version__}"': 1}),
@@ -96,7 +95,6 @@ def _collect_figures(*, last_write_ok: bool) -> list[_Metric]:
 
 
 def _check_metric(checks: Mapping[str, bool]) -> _Metric:
-    """The checks of /health: 1 if one is fine."""
     values = {f'check="{name}"': float(ok) for name, ok in checks.items()}
     return _Metric("loci_check_ok", "gauge", "The checks of /health: 1 fine, 0 not.", values)
 
@@ -140,7 +138,6 @@ def _job_metrics() -> Iterator[_Metric]:
 
 
 def _disk_metrics() -> Iterator[_Metric]:
-    """Room on the disk, sizes of the database's files, and the newest backup."""
     usage = shutil.disk_usage(settings.LOCI.home)
     yield _Metric("loci_disk_free_bytes", "gauge", "Free space on the disk of LOCI_HOME.", {"": usage.free})
     yield _Metric(

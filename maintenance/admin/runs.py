@@ -134,7 +134,17 @@ class RunAdmin(PageAdmin):
         with_later = "with_later" in request.POST
         if request.POST.get("do") == "undo":
             return self._undone(request, run, with_later=with_later)
-        return self._undo_preview(request, actor_of(request), run, with_later=with_later)
+        later = find_later_runs(run)
+        context: dict[str, Any] = {
+            "title": gettext("Undo a run"),
+            "run": run,
+            "with_later": with_later,
+            "later": later,
+        }
+        if with_later or not later:
+            would = preview_undo(actor_of(request), run.id, with_later=with_later)
+            context |= {"would": would, "kept": would.kept[:_KEPT_SHOWN], "unseen": would.kept[_KEPT_SHOWN:]}
+        return self.render(request, "admin/maintenance/run/undo.html", context)
 
     def begin(self, request: HttpRequest) -> HttpResponse:
         """Choose a run, preview it, and start it."""
@@ -184,21 +194,6 @@ class RunAdmin(PageAdmin):
                 gettext("{label}: {text}").format(label=in_words(run.status.capitalize()), text=run.error),
             )
         return HttpResponseRedirect(self.url("change", run.id))
-
-    def _undo_preview(
-        self, request: HttpRequest, actor: Actor, run: Run, *, with_later: bool
-    ) -> HttpResponse:
-        later = find_later_runs(run)
-        context: dict[str, Any] = {
-            "title": gettext("Undo a run"),
-            "run": run,
-            "with_later": with_later,
-            "later": later,
-        }
-        if with_later or not later:
-            would = preview_undo(actor, run.id, with_later=with_later)
-            context |= {"would": would, "kept": would.kept[:_KEPT_SHOWN], "unseen": would.kept[_KEPT_SHOWN:]}
-        return self.render(request, "admin/maintenance/run/undo.html", context)
 
     def _undone(self, request: HttpRequest, run: Run, *, with_later: bool) -> HttpResponse:
         done = undo_run(actor_of(request), run.id, with_later=with_later)

@@ -14,7 +14,7 @@ from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.errors import InvalidInput, Unavailable
 from access.groups.fingerprints import fingerprint_key
-from maintenance.backups.archive import ArchiveContents, BackupManifest, drafts_of, write_archive
+from maintenance.backups.archive import ArchiveContents, BackupManifest, write_archive
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import (
     BEFORE_UPGRADE,
@@ -36,6 +36,7 @@ from maintenance.backups.open_copy import (
 )
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 from storage.progress import Progress, ignore_progress
+from storage.whole_file import DRAFT_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _BackupResult:
 
 
 def make_backup(
-    actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress = ignore_progress
+    actor: Actor, *, to: Path | None = None, progress: Progress = ignore_progress
 ) -> _BackupResult:
     """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
@@ -70,9 +71,9 @@ def make_backup(
         check_target(to)
     with backup_lock():
         link_heads(actor)  # the end of the chain of heads then stands for the whole log
-        target = to or new_path(label, timezone.now())
+        target = to or new_path(PLAIN, timezone.now())
         made = write_backup(target, progress)
-        rotated = [] if to else rotate(label, keep=settings.LOCI.maintenance.backups_kept)
+        rotated = [] if to else rotate(PLAIN, keep=settings.LOCI.maintenance.backups_kept)
     audit.append(
         actor,
         Operation.BACKUP,
@@ -137,7 +138,7 @@ def write_backup(target: Path, progress: Progress) -> _BackupResult:
         progress("verifying", 0, 1)
         ids, warning = _verify_copy(copy, manifest)
         progress("compressing", 0, 1)
-        for draft in drafts_of(target):
+        for draft in target.parent.glob(f".{target.name}.*{DRAFT_SUFFIX}"):  # of killed writers
             draft.unlink()
         manifest = replace(manifest, database_bytes=copy.stat().st_size)
         fingerprint_key(

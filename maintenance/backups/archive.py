@@ -9,16 +9,13 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO
 from uuid import UUID
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
@@ -27,6 +24,7 @@ from access.errors import InvalidInput, Unavailable
 from storage.encryption import database_key
 from storage.encryption.sealing import UnsealError, seal, sealed_size, unseal
 from storage.home import GUARD_KEY
+from storage.whole_file import replace_whole
 
 FORMAT = 1
 # Errors that a damaged zip raises: wrong bits in its data, in a length, or in the compression method.
@@ -42,7 +40,6 @@ STORES = frozenset({DATABASE, DUMP})
 LEVEL = 1
 BLOCK_BYTES = 1024 * 1024
 _ID_BYTES = 16
-DRAFT_SUFFIX = ".part"
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -80,7 +77,7 @@ def write_archive(target: Path, manifest: BackupManifest, contents: ArchiveConte
     hashes |= {KEYS + path.name: sha256_of(path) for path in contents.keys}
     whole = BackupManifest(**{**vars(manifest), "sha256": hashes})
     with (
-        write_atomically(target) as file,
+        replace_whole(target) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as out,
     ):
         manifest_text = json.dumps(asdict(whole), default=datetime.isoformat, indent=1)
@@ -199,35 +196,6 @@ def sha256_of(path: Path) -> str:
     """SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def drafts_of(target: Path) -> list[Path]:
-    """Temporary files that killed writers of `target` left behind."""
-    return list(target.parent.glob(f".{target.name}.*{DRAFT_SUFFIX}"))
-
-
-@contextmanager
-def write_atomically(target: Path) -> Iterator[IO[bytes]]:
-    """A temporary file, readable by its owner only, that replaces `target` once the block succeeds."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}{DRAFT_SUFFIX}")
-    try:
-        with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-        sync_folder(target.parent)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:

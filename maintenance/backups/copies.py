@@ -19,13 +19,14 @@ class _Snapshot(Protocol):
         """Write a copy of it to a new file."""
 
 
-class _StoreCopies(Protocol):
-    """What backups and restores need of a database."""
+class StoreCopies(Protocol):
+    """What backups and restores need of a database; by default a copy is its file, and takes nothing beyond it."""
 
     part: str  # the name of the store's part in an archive
 
     def check(self) -> None:
         """Raise Unavailable if something that backups need is missing."""
+        return
 
     def snapshot(self) -> AbstractContextManager[_Snapshot]:
         """The store as of now, which the models read during the block; writers are not blocked."""
@@ -35,12 +36,15 @@ class _StoreCopies(Protocol):
 
     def save(self, path: Path) -> None:
         """Write the copy with its changes to its file."""
+        return
 
     def discard(self, folder: Path) -> None:
         """Free what copies of files in this folder take up beyond the files."""
+        return
 
     def discard_leftovers(self) -> None:
         """Free what copies of killed processes take up; no other process makes copies meanwhile."""
+        return
 
     def faults(self, *, is_quick: bool) -> list[str]:
         """What the database finds wrong with the opened store."""
@@ -62,9 +66,9 @@ class _StoreCopies(Protocol):
 
 
 @lru_cache(maxsize=1)
-def copies() -> _StoreCopies:
+def copies() -> StoreCopies:
     """The copies of the database in use."""
-    found: _StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
+    found: StoreCopies = import_module(f"maintenance.backups.{connection.vendor}_copies").COPIES
     return found
 
 

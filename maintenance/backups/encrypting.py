@@ -30,14 +30,12 @@ from maintenance.backups.archive import (
     STORES,
     blocks_of,
     sha256_of,
-    sync_folder,
-    write_atomically,
 )
 from maintenance.backups.copies import copies
 from maintenance.backups.folder import backup_lock, backup_paths, backups_folder, work_folder
-from maintenance.backups.open_copy import pending_migrations
 from maintenance.backups.restore import STOP_OTHERS
 from maintenance.backups.sqlite_copies import database_path
+from maintenance.squashed_migrations import pending_migrations
 from storage.encryption import DatabaseKey, KeyProblem
 from storage.encryption.pages import is_plain
 from storage.encryption.sealing import key_that_unseals, replace_sealing, seal, unseal
@@ -53,6 +51,7 @@ from storage.sqlite.reencrypt import (
     sync,
     wiping,
 )
+from storage.whole_file import replace_whole, sync_folder
 
 # The copy, and the rest that SQLite needs while it is written.
 ROOM: Final = 1.2
@@ -244,7 +243,7 @@ def _reencrypt_archive(path: Path, folder: Path, *, old: DatabaseKey | None, new
             if name not in (store, MANIFEST)
         }
     with (
-        write_atomically(path) as file,
+        replace_whole(path) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as out,
     ):
         out.writestr(MANIFEST, seal(json.dumps(manifest, indent=1).encode(), new))

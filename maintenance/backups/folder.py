@@ -13,9 +13,10 @@ from pathlib import Path
 from django.conf import settings
 
 from access.errors import Conflict, InvalidInput
-from maintenance.backups.archive import DRAFT_SUFFIX, BackupManifest, read_manifest
+from maintenance.backups.archive import BackupManifest, read_manifest
 from maintenance.backups.copies import copies
 from storage.locks import take_lock
+from storage.whole_file import DRAFT_SUFFIX
 
 PLAIN, BEFORE_RESTORE, BEFORE_UPGRADE = "loci", "before-restore", "before-upgrade"
 _BACKUP_NAME = re.compile(
@@ -95,7 +96,13 @@ def backup_lock(*, wait_s: float = _LOCK_WAIT_S) -> Iterator[None]:
     try:
         if not take_lock(handle, wait_s=wait_s):
             raise Conflict("Another backup is being written.", hint="Try again when it has finished.")
-        _delete_leftovers()
+        # The writers of half-done files are dead, and the files may hold purged texts.
+        copies().discard_leftovers()
+        for path in backups_folder().iterdir():
+            if path.name.startswith(_WORK_PREFIX):
+                shutil.rmtree(path)
+            elif path.name.startswith(".") and path.name.endswith(DRAFT_SUFFIX):
+                path.unlink()
         yield
     finally:
         os.close(handle)
@@ -111,13 +118,3 @@ def work_folder() -> Iterator[Path]:
     finally:
         copies().discard(folder)
         shutil.rmtree(folder)
-
-
-def _delete_leftovers() -> None:
-    """Delete half-done files: the caller holds the lock, so their writers are dead. They may hold purged texts."""
-    copies().discard_leftovers()
-    for path in backups_folder().iterdir():
-        if path.name.startswith(_WORK_PREFIX):
-            shutil.rmtree(path)
-        elif path.name.startswith(".") and path.name.endswith(DRAFT_SUFFIX):
-            path.unlink()

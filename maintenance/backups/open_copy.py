@@ -7,7 +7,6 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
-from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Count
@@ -17,7 +16,7 @@ from access.audit import HEADS, OWN
 from access.errors import InvalidInput
 from access.models import AuditHead
 from maintenance.backups.archive import BackupManifest
-from maintenance.squashed_migrations import refuse_early, refuse_early_store, replaced_migrations
+from maintenance.squashed_migrations import pending_migrations, refuse_early, replaced_migrations
 from memories.models import Memory
 from memories.search.schema import renew_triggers
 from memories.store.pieces import indexed_model
@@ -92,14 +91,6 @@ def check_version(archive: Path, manifest: BackupManifest) -> None:
             hint="Install that version of Loci, then restore.",
             field="file",
         )
-
-
-def pending_migrations() -> list[str]:
-    """Migrations that the opened store lacks, in order."""
-    refuse_early_store()
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
 def migrate_copy() -> list[str]:

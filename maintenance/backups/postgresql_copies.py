@@ -13,7 +13,7 @@ from psycopg import errors, sql
 
 from access.errors import Conflict
 from maintenance.backups.archive import DUMP
-from maintenance.backups.copies import CopyProgress, connected_to
+from maintenance.backups.copies import CopyProgress, StoreCopies, connected_to
 from maintenance.backups.open_copy import log_ends
 from maintenance.backups.server_tools import (
     check_tools,
@@ -57,7 +57,7 @@ class ExportedSnapshot:
         dump(self.database, target, snapshot=self.name)
 
 
-class _PostgresqlCopies:
+class _PostgresqlCopies(StoreCopies):
     """StoreCopies on PostgreSQL."""
 
     part = DUMP
@@ -94,19 +94,16 @@ class _PostgresqlCopies:
             yield
 
     def save(self, path: Path) -> None:
-        """Dump the copy's database into its file."""
         path.unlink(missing_ok=True)
         dump(_copy_name(path), path)
 
     def discard(self, folder: Path) -> None:
-        """Drop the databases of the folder's copies."""
         if found := [
             name for name in copy_names() if name in {_copy_name(path) for path in folder.iterdir()}
         ]:
             drop_databases(found)
 
     def discard_leftovers(self) -> None:
-        """Drop the databases of all copies."""
         if found := copy_names():
             drop_databases(found)
 
@@ -115,12 +112,10 @@ class _PostgresqlCopies:
         return [] if is_quick else dialect().index_faults()
 
     def foreign_code(self) -> list[str]:
-        """Names of triggers, views and rules that Loci does not make."""
         own = own_names(connection.vendor)
         return sorted(name for (name,) in fetch(_CODE, []) if name not in own)
 
     def is_there(self) -> bool:
-        """True if the database has tables."""
         with connection.cursor() as cursor:
             return bool(connection.introspection.table_names(cursor))
 
@@ -159,7 +154,6 @@ class _PostgresqlCopies:
 
 
 def _store_name() -> str:
-    """The name of the database that is open."""
     return str(connection.settings_dict["NAME"])
 
 
@@ -180,7 +174,6 @@ def _copy_name(path: Path) -> str:
 
 
 def _kept_name() -> str:
-    """The name of the store's database after another took its place."""
     stamp = f"_before_{timezone.now():%Y%m%d_%H%M%S}"
     return f"{short(_store_name(), room=len(stamp))}{stamp}"
 

@@ -40,7 +40,7 @@ from maintenance.backups.open_copy import (
 from maintenance.jobs import job_actor
 from memories.lifecycle.purge import purge_from_copy
 from memories.models import Tombstone, TombstoneKind
-from memories.store.places import ClearedCopies, PurgedTexts
+from memories.store.places import ClearedCopies, OutsideCopies, PurgedTexts
 
 log = logging.getLogger(__name__)
 JOB = "purge_backups"
@@ -63,7 +63,7 @@ class BackupsPurged:
     unreadable: tuple[str, ...] = ()
 
 
-class ManagedBackups:
+class ManagedBackups(OutsideCopies):
     """The backups in LOCI_HOME/backups as copies of the store that a purge has to reach."""
 
     name = "backups"
@@ -90,7 +90,12 @@ class ManagedBackups:
         try:
             unpacked = (backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
             if sum(unpacked) > AT_ONCE_BYTES:
-                return _leave_to_job(doomed)
+                # The job rewrites a large folder; find() names the backups that hold one of the memories.
+                if any(frozenset(doomed.ids) & read_ids(path) for path in backup_paths()):
+                    return ClearedCopies()
+                return ClearedCopies(
+                    (f"{len(backup_paths())} managed backups: none has it among its memories",)
+                )
             with backup_lock(wait_s=WAIT_S):
                 done = _rewrite_backups(job_actor(JOB), frozenset(doomed.ids), doomed.texts)
         except (LociError, DatabaseError, OSError) as error:
@@ -196,15 +201,7 @@ def _lists_any(path: Path, ids: frozenset[UUID]) -> bool:
         return False
 
 
-def _leave_to_job(doomed: PurgedTexts) -> ClearedCopies:
-    """What a large folder is certified before the job: find() names the backups that hold one of the memories."""
-    if any(frozenset(doomed.ids) & read_ids(path) for path in backup_paths()):
-        return ClearedCopies()
-    return ClearedCopies((f"{len(backup_paths())} managed backups: none has it among its memories",))
-
-
 def _owed_marks() -> list[str]:
-    """The names of the marks of all purges that have not reached the backups yet."""
     return [path.name for path in backups_folder().glob(f"{MARK}*") if path.suffix != ".part"]
 
 

@@ -27,7 +27,6 @@ from maintenance.backups.archive import (
     read_manifest,
     unpack,
     unusable,
-    write_atomically,
 )
 from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_withdrawals
 from maintenance.backups.copies import copies
@@ -46,14 +45,15 @@ from maintenance.backups.open_copy import (
     log_ends,
     memories_by_group,
     migrate_copy,
-    pending_migrations,
 )
 from maintenance.backups.purge import purged_ids
+from maintenance.squashed_migrations import pending_migrations
 from memories.models import Memory
 from storage.encryption import KeyProblem
 from storage.faults import causes_of, find_storage_fault
 from storage.home import GUARD_KEY
 from storage.progress import Progress, ignore_progress
+from storage.whole_file import replace_whole
 
 _GUARD_KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n?")
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
@@ -253,7 +253,6 @@ def check_database(archive: Path, manifest: BackupManifest) -> None:
 
 
 def _not_as_described(archive: Path, what: str) -> InvalidInput:
-    """The error of a database that is not the one its manifest describes."""
     return unusable(f"The database in {archive.name} has {what} than its manifest says.")
 
 
@@ -320,5 +319,5 @@ def write_key(name: str, key: bytes) -> None:
     """Write a whole key file into LOCI_HOME with mode 0600, instead of one of the same name."""
     folder = Path(settings.LOCI.home) / "keys"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with write_atomically(folder / name) as file:
+    with replace_whole(folder / name) as file:
         file.write(key)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from maintenance.backups.archive import DATABASE, STORES
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.sqlite_copies import database_path
-from memories.store.places import ClearedCopies, PurgedTexts, contains_any, encodings_of
+from memories.store.places import ClearedCopies, OutsideCopies, PurgedTexts, contains_any, encodings_of
 from storage.encryption import database_key
 from storage.encryption.pages import PlainPages
 from storage.sqlite.dialect import database_files
@@ -54,7 +54,7 @@ class _ScannedFile:
     is_store: bool = False
 
 
-class ScannedFiles:
+class ScannedFiles(OutsideCopies):
     """The files of LOCI_HOME, searched for whole sentences of the purged texts after all copies were cleared.
 
     Only the purge itself knows the texts: nothing is stored from which a later scan could learn them.
@@ -62,14 +62,6 @@ class ScannedFiles:
 
     name = "scan"
     files = (DATABASE, f"{DATABASE}-wal", *FOLDERS)
-
-    def note(self) -> str:
-        """Nothing to record: a scan that did not happen is not certified."""
-        return ""
-
-    def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
-        """Nothing: before a purge the database itself holds the sentences."""
-        return ()
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Name the files that hold a sentence; nothing is changed in them."""
@@ -169,7 +161,6 @@ def open_in_child(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _open_store(path: Path, store: str) -> IO[bytes]:
-    """The store's part of a backup, as a stream."""
     return ZipFile(path).open(store)
 
 

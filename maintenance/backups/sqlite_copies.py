@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from access.errors import Unavailable
 from access.models import Group
-from maintenance.backups.archive import DATABASE, sync_folder
-from maintenance.backups.copies import connected_to
+from maintenance.backups.archive import DATABASE
+from maintenance.backups.copies import StoreCopies, connected_to
 from maintenance.backups.folder import backups_folder
 from memories.search.schema import own_names
 from storage.compiled_queries import fetch
@@ -20,15 +20,13 @@ from storage.encryption import database_key
 from storage.encryption.pages import is_plain
 from storage.sqlite.dialect import database_files
 from storage.sqlite.reencrypt import CopyDiffers, copy_with_key, sync, wiping
+from storage.whole_file import sync_folder
 
 
-class _SqliteCopies:
+class _SqliteCopies(StoreCopies):
     """StoreCopies on SQLite."""
 
     part = DATABASE
-
-    def check(self) -> None:
-        """Nothing is needed."""
 
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
@@ -49,15 +47,6 @@ class _SqliteCopies:
             copy.is_private_copy = True
             yield
 
-    def save(self, path: Path) -> None:
-        """The file is the copy."""
-
-    def discard(self, folder: Path) -> None:
-        """Copies take nothing beyond their files."""
-
-    def discard_leftovers(self) -> None:
-        """Copies take nothing beyond their files."""
-
     def faults(self, *, is_quick: bool) -> list[str]:
         """Faults that SQLite finds in the opened file and its foreign keys.
 
@@ -77,12 +66,10 @@ class _SqliteCopies:
         return sorted(name for (name,) in names if name not in own)
 
     def is_there(self) -> bool:
-        """True if the file exists and is not empty."""
         path = database_path()
         return path.exists() and path.stat().st_size > 0
 
     def exclusive_access(self) -> AbstractContextManager[None]:
-        """Keep every other process out of the file during the block."""
         engine: Any = connection  # our own backend
         exclusive: AbstractContextManager[None] = engine.exclusive_access()
         return exclusive

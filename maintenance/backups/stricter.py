@@ -85,7 +85,6 @@ def _family(name: str) -> str:
 
 
 def _treatment(rules: Mapping[str, GuardTreatment], name: str) -> GuardTreatment:
-    """What these rules do to a kind or family."""
     family = _family(name)
     return rules.get(name) or rules.get(family) or DEFAULTS.get(name) or DEFAULTS[family]
 
@@ -128,7 +127,6 @@ class _StrictTable:
         return rows
 
     def key_of(self, row: Model) -> Key:
-        """The values of `key`."""
         return tuple(_follow(row, name) for name in self.key)
 
 
@@ -207,7 +205,6 @@ class _Since(NamedTuple):
     is_cut: bool
 
     def has(self, subject: str, *names: str) -> bool:
-        """True if one of these was changed."""
         return self.is_cut or any((subject, name) in self.changes for name in names)
 
 

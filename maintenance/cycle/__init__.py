@@ -123,7 +123,10 @@ def check_plan(actor: Actor, plan: RunPlan) -> None:
 
 def _create_run(actor: Actor, plan: RunPlan) -> Run:
     """A new run, with the marks that each step left in the last run that still holds."""
-    earlier = _find_marked_run(plan.kind)
+    # The marks of a run before the undo of an earlier one pass over what that undo brought back.
+    undone_since = Run.objects.filter(key__lt=OuterRef("key"), undone_at__gt=OuterRef("started_at"))
+    finished = Run.objects.filter(kind=plan.kind, status__in=[RunStatus.DONE, RunStatus.STOPPED])
+    earlier = finished.filter(~Exists(undone_since)).first()
     marks = earlier.cursor.get("marks", {}) if earlier else {}
     return Run.objects.create(
         kind=plan.kind,
@@ -135,18 +138,7 @@ def _create_run(actor: Actor, plan: RunPlan) -> Run:
     )
 
 
-def _find_marked_run(kind: str) -> Run | None:
-    """The newest finished run of this kind whose marks a new run may inherit; None if there is none.
-
-    The marks of a run that came before an undo of an earlier run pass over what that undo brought back.
-    """
-    undone_since = Run.objects.filter(key__lt=OuterRef("key"), undone_at__gt=OuterRef("started_at"))
-    finished = Run.objects.filter(kind=kind, status__in=[RunStatus.DONE, RunStatus.STOPPED])
-    return finished.filter(~Exists(undone_since)).first()
-
-
 def _finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
-    """Set a run's final status and log it; of its cursor only the marks remain."""
     with transaction.atomic():
         run.status, run.error, run.finished_at = status, error, timezone.now()
         run.cursor = {"marks": run.cursor.get("marks", {})}
@@ -180,12 +172,17 @@ class _CycleWorker:
         """Do the remaining work; False if the time limit ended it early."""
         groups = self._remaining_groups()
         for number, group in enumerate(groups):
-            self._enter_group(group)
+            if self.run.cursor.get("group") != group.key:  # else the run was interrupted in this group
+                live = Memory.objects.filter(group=group, state=State.LIVE).count()
+                self.run.cursor |= {"group": group.key, "step": 0, "at": None, "live": live, "retired": 0}
             try:
                 if not self._work_on_group(group, number, len(groups)):
                     return False
             except _CapReached as reached:
-                self._skip_group(str(reached))
+                # The group counts as finished; a resumed run keeps the reason.
+                self.run.cursor |= {"step": len(KINDS[self.run.kind]), "at": None}
+                self.run.error = "\n".join(filter(None, [self.run.error, str(reached)]))[:MAX_ERROR_CHARS]
+                self.run.save(update_fields=["cursor", "error"])
         return True
 
     def _remaining_groups(self) -> Sequence[Group]:
@@ -193,12 +190,6 @@ class _CycleWorker:
             return [self.run.group]
         first = self.run.cursor.get("group", 0)
         return list(Group.objects.filter(key__gte=first).order_by("key"))
-
-    def _enter_group(self, group: Group) -> None:
-        """Start at a group's first step, unless the run was interrupted in this group."""
-        if self.run.cursor.get("group") != group.key:
-            live = Memory.objects.filter(group=group, state=State.LIVE).count()
-            self.run.cursor |= {"group": group.key, "step": 0, "at": None, "live": live, "retired": 0}
 
     def _work_on_group(self, group: Group, number: int, groups: int) -> bool:
         for at, step in enumerate(KINDS[self.run.kind]):
@@ -210,12 +201,6 @@ class _CycleWorker:
             # Saved with the next batch: repeating a step that had finished changes nothing.
             self.run.cursor |= {"step": at + 1, "at": None}
         return True
-
-    def _skip_group(self, reason: str) -> None:
-        """Mark the group as finished and save the reason, which a resumed run keeps."""
-        self.run.cursor |= {"step": len(KINDS[self.run.kind]), "at": None}
-        self.run.error = "\n".join(filter(None, [self.run.error, reason]))[:MAX_ERROR_CHARS]
-        self.run.save(update_fields=["cursor", "error"])
 
     def _do_step(self, step: Step, group: Group) -> bool:
         cursor = self.run.cursor["at"]
@@ -241,7 +226,14 @@ class _CycleWorker:
             hold_groups([group.key])
             locked = time.perf_counter()  # the wait for other writers is over
             counts = Counter(dict(batch.write(recorder)))
-            self._check_cap(recorder.retired, group)
+            share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
+            self.run.cursor["retired"] += recorder.retired
+            cap = compute_cap(share, self.run.cursor["live"])
+            if recorder.retired and share < 1 and self.run.cursor["retired"] > cap:
+                raise _CapReached(
+                    f"It would retire more than {cap} of the {self.run.cursor['live']} memories of '{group.slug}' "
+                    f"(maintenance.max_share {share:g}). Check a dry run; allow more with --max-share."
+                )
             recorder.flush()
             self.run.cursor["at"] = batch.cursor
             if batch.mark is not None:
@@ -250,17 +242,6 @@ class _CycleWorker:
             self._count(step, counts, lock_s=now - locked, took_s=now - began)
             self.run.save(update_fields=["cursor", "counts", "steps"])
         time.sleep(min(time.perf_counter() - locked, LONGEST_REST_S))
-
-    def _check_cap(self, retired: int, group: Group) -> None:
-        """Raise CapReached if this run would retire more than its share of the group."""
-        share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
-        self.run.cursor["retired"] += retired
-        cap = compute_cap(share, self.run.cursor["live"])
-        if retired and share < 1 and self.run.cursor["retired"] > cap:
-            raise _CapReached(
-                f"It would retire more than {cap} of the {self.run.cursor['live']} memories of '{group.slug}' "
-                f"(maintenance.max_share {share:g}). Check a dry run; allow more with --max-share."
-            )
 
     def _count(self, step: Step, counts: Counter[str], *, lock_s: float, took_s: float) -> None:
         total = Counter(self.run.counts)

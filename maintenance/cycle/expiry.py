@@ -76,7 +76,6 @@ def _prepare_retirements(
 
 
 def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
-    """Mark a memory as expired; False if it changed meanwhile."""
     return recorder.retire(
         memory,
         Operation.RUN,

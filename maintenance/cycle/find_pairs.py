@@ -13,7 +13,6 @@ from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector
 from memories.models import Link, Memory
 from memories.review.find_pairs import FoundPair, find_pairs
-from memories.store.for_review import link
 from memories.types import State, Type
 
 ROWS = 50  # compared per transaction; each costs a vector search, outside it
@@ -34,22 +33,18 @@ class FindPairs:
         """The pairs of the next memories by key; the mark is the highest key compared."""
         if usable_encoder() is None:
             return None
-        memories = _read_next_memories(turn, after=cursor or turn.mark or 0)
+        # Up to the first memory that lacks a vector: the next run compares from there.
+        rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=cursor or turn.mark or 0)
+        unembedded = first_key_without_vector(turn.group)
+        if unembedded is not None:
+            rows = rows.filter(key__lt=unembedded)
+        lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
+        memories = list(lasting.order_by("key")[:ROWS])
         if not memories:
             return None
         pairs = find_pairs(memories, now=turn.now)
         last = memories[-1].key
         return Batch(cursor=last, write=partial(_link_pairs, turn, pairs), mark=last)
-
-
-def _read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
-    """The group's next live, non-episodic memories, up to the first one that lacks a vector."""
-    rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=after)
-    unembedded = first_key_without_vector(turn.group)
-    if unembedded is not None:
-        rows = rows.filter(key__lt=unembedded)
-    lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
-    return list(lasting.order_by("key")[:ROWS])
 
 
 def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
@@ -59,8 +54,8 @@ def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> d
     live = set(Memory.objects.filter(key__in=keys, state=State.LIVE).values_list("key", flat=True))
     for pair in pairs:
         if {pair.memory.key, pair.other.key} <= live and not _is_linked(pair):
-            link(
-                recorder.actor, pair.memory, pair.other, at=turn.now,
+            recorder.link(
+                pair.memory, pair.other, at=turn.now,
                 kind=pair.kind, score=pair.score, reason=pair.reason, evidence=pair.evidence,
             )  # fmt: skip
             name = _COUNT_NAMES[pair.kind]

@@ -10,11 +10,8 @@ from typing import Any, Final
 
 from django.db.models import Count, QuerySet
 
-from access.actor import Actor
 from access.audit.operations import Operation
-from access.models import Group
 from maintenance.cycle.compaction import usable_encoder
-from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
 from maintenance.cycle.step import Batch, Turn
@@ -30,7 +27,6 @@ from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version
 from memories.store.derived import PROMOTE_AT_LEAST
-from memories.store.for_review import link
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.policy import policy_doubt
@@ -71,7 +67,11 @@ class Promote:
             if plan:
                 now, plan = plan[:_FACTS_AT_ONCE], plan[_FACTS_AT_ONCE:]
                 return _prepare_batch(turn, now, after=after, plan=plan, encoder=encoder)
-            keys = _read_next_keys(turn, after=after)
+            rows = countable_events(turn).filter(key__gt=after).order_by("key")
+            unembedded = first_key_without_vector(turn.group)
+            if unembedded is not None:
+                rows = rows.filter(key__lt=unembedded)
+            keys = list(rows.values_list("key", flat=True)[:_NEW_AT_ONCE])
             if not keys:
                 return None
             after = keys[-1]
@@ -80,15 +80,6 @@ class Promote:
             ]
             if not plan:
                 return _prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
-
-
-def _read_next_keys(turn: Turn, *, after: int) -> list[int]:
-    """Keys of the group's next countable events, up to the first one that lacks a vector."""
-    rows = countable_events(turn).filter(key__gt=after).order_by("key")
-    unembedded = first_key_without_vector(turn.group)
-    if unembedded is not None:
-        rows = rows.filter(key__lt=unembedded)
-    return list(rows.values_list("key", flat=True)[:_NEW_AT_ONCE])
 
 
 def _prepare_batch(
@@ -198,20 +189,14 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
     if known and live is None:
         return {}  # superseded, forgotten or merged: a decision about this text exists
     if live is not None:
-        added = sum(
-            link(recorder.actor, live, event, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON, at=turn.now)[1]
+        links = [
+            recorder.link(live, event, at=turn.now, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
             for event in events
-        )
-        return {"evidence": added} if added else {}
+        ]
+        return {"evidence": sum(links)} if any(links) else {}
     fact = _propose_fact(turn, proposal, neighbours, recorder)
-    evidence = create_links(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
+    evidence = recorder.link_new(fact, events, at=turn.now, kind=LinkKind.EVIDENCE, reason=_EVIDENCE_REASON)
     return {"promoted": 1, "evidence": evidence}
-
-
-def _trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
-    """A fact's trust by the group's policy; it has no author, so it counts as an agent's write whoever began the run."""
-    doubt = policy_doubt(replace(actor, is_person=False), group, confidence)
-    return Trust.CANDIDATE if doubt else Trust.ACTIVE
 
 
 def _find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
@@ -229,13 +214,17 @@ def _propose_fact(
     turn: Turn, proposal: _ReadyFact, neighbours: Sequence[Neighbour], recorder: Recorder
 ) -> Memory:
     """Insert the fact, with links to its possible duplicates and conflicts."""
-    trust = _trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
+    # A fact has no author, so by the group's policy it is an agent's write, whoever began the run.
+    doubt = policy_doubt(
+        replace(recorder.actor, is_person=False), turn.group, proposal.prepared.draft.confidence
+    )
+    trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:
         if neighbour.link_kind is not None:
-            link(
-                recorder.actor, fact, neighbour.memory, at=turn.now,
+            recorder.link(
+                fact, neighbour.memory, at=turn.now,
                 kind=neighbour.link_kind, score=neighbour.cosine, reason=neighbour.why, evidence=neighbour.evidence,
             )  # fmt: skip
     return fact

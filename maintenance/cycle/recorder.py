@@ -13,8 +13,9 @@ from access.actor import Actor
 from access.models import RowChange
 from maintenance.models import Run
 from memories.lifecycle.undo.rows import pack_batch
-from memories.models import Memory
+from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import as_json
+from memories.store.for_review import link
 from memories.store.supersede import follow_withdrawal
 from memories.types import State
 from storage.bulk import write_columns
@@ -117,6 +118,28 @@ class Recorder:
         payload = {"changes": logged, "reason": reason, "step": self.step} | kept
         self.log(operation, memory=memory.id, group=memory.group.id, payload=payload)
         return True
+
+    def link(self, source: Memory, target: Memory, *, at: datetime, **about: Any) -> bool:
+        """Link the roots of two chains; False if they are linked already, or are the same chain."""
+        return link(self.actor, source, target, at=at, **about)[1]
+
+    def link_new(
+        self, source: Memory, targets: Sequence[Memory], *, at: datetime, kind: LinkKind, reason: str
+    ) -> int:
+        """Link a memory of this batch, which has no links of this kind yet, to each of several chains; their number."""
+        links = [
+            Link(
+                kind=kind,
+                source_id=source.root_key,
+                target_id=root,
+                reason=reason,
+                created_at=at,
+                author_name=self.actor.name,
+                run=self.actor.run,
+            )
+            for root in dict.fromkeys(target.root_key for target in targets)
+        ]
+        return len(Link.objects.bulk_create(links))
 
     def flush(self) -> None:
         """Write the batches and audit events, inside the batch's transaction."""

@@ -127,7 +127,6 @@ def preview_undo(
 
 
 def _check_undoable(actor: Actor, run: Run) -> None:
-    """Raise NotPermitted or Conflict if the actor cannot undo the run."""
     allowed = actor.may(CURATE, run.group_id) if run.group_id else actor.all_groups and actor.may(CURATE)
     if not allowed:
         raise NotPermitted(

@@ -84,7 +84,6 @@ def remove_dates(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: E
 
 
 def _unit_rows(matrix: Matrix) -> Matrix:
-    """The rows scaled to unit length."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = (matrix / np.maximum(lengths, _TINY)).astype(np.float32)
     return unit

@@ -9,16 +9,19 @@ from django.utils.translation import gettext
 
 from access.actor import Actor, require_admin_of_all
 from access.errors import LociError
-from maintenance.doctor import environment, rows, schema
+from maintenance.doctor import environment, rows
 from maintenance.doctor.repairs import (
+    check_folds,
+    check_forms,
     repair_contexts,
+    repair_folds,
+    repair_forms,
     repair_indexes,
     repair_modes,
     repair_pieces,
     repair_vectors,
 )
 from maintenance.doctor.report import CheckStatus, Diagnosis, Finding
-from maintenance.doctor.text_columns import check_folds, check_forms, repair_folds, repair_forms
 
 __all__ = ["CheckStatus", "Diagnosis", "Finding", "examine", "repair"]
 
@@ -31,7 +34,7 @@ _ENVIRONMENT_CHECKS: tuple[Check, ...] = (
 )
 # These need a migrated database. A quick examination skips the deep checks, which read every row.
 _QUICK_CHECKS: tuple[Check, ...] = (
-    schema.check_schema,
+    environment.check_schema,
     rows.check_index_objects,
     rows.check_index_model,
     rows.check_default_scope,
@@ -76,7 +79,7 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
     Raises NotPermitted unless the actor administers all groups.
     """
     require_admin_of_all(actor, "examine the store")
-    if schema.check_migrations().verdict is CheckStatus.WRONG:
+    if environment.check_migrations().verdict is CheckStatus.WRONG:
         return examine(actor, report=report)
     # Indexes first: rewriting a context removes the old context's words from the index, and a broken one lacks them.
     steps = (
@@ -101,7 +104,7 @@ def run_checks(*, quick: bool, report: Callable[[str], object]) -> Iterator[Find
     model = environment.check_model_is_there if quick else environment.check_model
     for check in (*_ENVIRONMENT_CHECKS, model):
         yield run_check(check, report)
-    migrations = run_check(schema.check_migrations, report)
+    migrations = run_check(environment.check_migrations, report)
     yield migrations
     if migrations.verdict is not CheckStatus.OK:
         return

@@ -90,7 +90,8 @@ def scan_stored(
                 _scan_batch(actor, batch, scan)
                 scan.looked_at += len(batch)
                 if not dry_run:
-                    _write_cursor(scan, last)
+                    value = f"{scan.id} {last} {scan.looked_at} {scan.proposed} {scan.quarantined} {scan.noted} {scan.former}"
+                    IndexState.objects.update_or_create(name=CURSOR, defaults={"value": value})
             report(scan.looked_at, total)
         _scan_checkpoints(scan)
         for scan_others in additions("scans"):
@@ -107,7 +108,9 @@ def scan_stored(
 
 def _scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None:
     """Look at some memories and record what is new, inside the transaction."""
-    found = _found_before(batch)
+    found = defaultdict[int, dict[str, MemoryFinding]](dict)
+    for row in MemoryFinding.objects.filter(memory__in=[each.key for each in batch]):
+        found[row.memory_id][row.kind] = row
     for memory in batch:
         policy, door, before = policy_of(memory.group), stored_door(memory), found[memory.key]
         places = Counter(each.kind for text in texts_of(memory) for each in find_all(text, policy, door))
@@ -122,14 +125,6 @@ def _scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None
         ]  # fmt: skip
         if fresh:
             record(actor, memory, fresh, scan)
-
-
-def _found_before(batch: Sequence[Memory]) -> defaultdict[int, dict[str, MemoryFinding]]:
-    """The findings of memories by the key of the memory and kind; one query."""
-    found = defaultdict[int, dict[str, MemoryFinding]](dict)
-    for row in MemoryFinding.objects.filter(memory__in=[each.key for each in batch]):
-        found[row.memory_id][row.kind] = row
-    return found
 
 
 def _treatment_today(policy: Policy, kind: str, found: MemoryFinding | None) -> GuardTreatment:
@@ -244,9 +239,3 @@ def read_cursor() -> tuple[ScanReport, int]:
     for kind, places in found:
         scan.kinds[kind] += places
     return scan, int(last)
-
-
-def _write_cursor(scan: ScanReport, last: int) -> None:
-    """Note how far the scan is, in the transaction of its batch."""
-    value = f"{scan.id} {last} {scan.looked_at} {scan.proposed} {scan.quarantined} {scan.noted} {scan.former}"
-    IndexState.objects.update_or_create(name=CURSOR, defaults={"value": value})

@@ -53,19 +53,14 @@ def _probe_one(actor: Actor, key: int, model: str) -> None:
         if not is_probed(memory.group_id, memory.scope, model):
             return  # a withdrawn text has no vector yet
         row.delete()
-        if not _is_restated(actor, memory, model) and row.trust and not _is_held_since(memory):
+        text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to, memory.scope)
+        pieces = Piece.objects.filter(memory=memory, model=model, embedding__isnull=False).order_by("ordinal")
+        vector = as_vector(pieces[0].embedding)
+        found = withdrawn_neighbours(text, vector, group=memory.group_id, model=model)
+        link_neighbours(actor, memory, found, has_links=True)
+        is_marked = find_withdrawn(memory.group, memory.scope, memory.content) is not None
+        if not (is_marked or bool(withdrawn_doubt(found))) and row.trust and not _is_held_since(memory):
             release(actor, memory, row.trust)
-
-
-def _is_restated(actor: Actor, memory: Memory, model: str) -> bool:
-    """True if the text may restate a withdrawn one; links it to those with which it conflicts."""
-    text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to, memory.scope)
-    pieces = Piece.objects.filter(memory=memory, model=model, embedding__isnull=False).order_by("ordinal")
-    vector = as_vector(pieces[0].embedding)
-    found = withdrawn_neighbours(text, vector, group=memory.group_id, model=model)
-    link_neighbours(actor, memory, found, has_links=True)
-    is_marked = find_withdrawn(memory.group, memory.scope, memory.content) is not None
-    return is_marked or bool(withdrawn_doubt(found))
 
 
 def _is_held_since(memory: Memory) -> bool:

@@ -4,6 +4,7 @@ New pieces are written next to the old ones, which keep answering until the last
 switched in one transaction. After a kill, the next run continues: what was written stays.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -56,17 +57,6 @@ class ReembedResult:
     pieces_deleted: int
 
 
-@dataclass(frozen=True)
-class _EmbeddedCount:
-    """Numbers of memories and of their pieces that were embedded and written."""
-
-    memories: int
-    pieces: int
-
-    def __add__(self, other: "_EmbeddedCount") -> "_EmbeddedCount":
-        return _EmbeddedCount(self.memories + other.memories, self.pieces + other.pieces)
-
-
 def plan_reembed(actor: Actor) -> ReembedPlan:
     """What a re-embed would do; read-only."""
     require_admin_of_all(actor, "re-embed the memories")
@@ -109,10 +99,10 @@ def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedRes
     # A writer that was embedding during the switch may have stored vectors of the old model.
     total += _embed_lacking(encoder, progress)
     deleted = _delete_old_pieces(target, progress)
-    if total.memories or switched or deleted:
-        payload = {"action": "reembed", "before": before, "model": target, "memories": total.memories}
+    if total["memories"] or switched or deleted:
+        payload = {"action": "reembed", "before": before, "model": target, "memories": total["memories"]}
         audit.append(actor, Operation.RUN, subject="reembed", payload=payload)
-    return ReembedResult(before, target, total.memories, total.pieces, switched, deleted)
+    return ReembedResult(before, target, total["memories"], total["pieces"], switched, deleted)
 
 
 def lacking(model: str, *, after: int = 0) -> QuerySet[Memory]:
@@ -126,21 +116,20 @@ def _is_complete(model: str, *, after: int) -> bool:
     return not lacking(model, after=after).exists()
 
 
-def _embed_lacking(encoder: Encoder, report: Progress) -> _EmbeddedCount:
-    """Embed the memories without vectors of the encoder's model, in order of their keys."""
+def _embed_lacking(encoder: Encoder, report: Progress) -> Counter[str]:
     to_do = lacking(encoder.model_id).count()
-    total, last = _EmbeddedCount(0, 0), 0
+    total, last = Counter[str](), 0
     while batch := list(lacking(encoder.model_id, after=last)[:_EMBED_BATCH]):
         total += _embed_batch(batch, encoder)
         last = batch[-1].key
-        report("embedding", min(total.memories, to_do), to_do)
+        report("embedding", min(total["memories"], to_do), to_do)
     return total
 
 
-def _embed_batch(batch: Sequence[Memory], encoder: Encoder) -> _EmbeddedCount:
+def _embed_batch(batch: Sequence[Memory], encoder: Encoder) -> Counter[str]:
     """Embed the memories, then write their pieces in short transactions."""
     embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
-    total = _EmbeddedCount(0, 0)
+    total = Counter[str]()
     for part in batches(zip(batch, embedded, strict=True), _WRITE_BATCH):
         with transaction.atomic():
             # Leave out memories that were purged, or embedded by another process, in the meantime.
@@ -151,7 +140,7 @@ def _embed_batch(batch: Sequence[Memory], encoder: Encoder) -> _EmbeddedCount:
             )
             rows = [piece_rows(memory, parts) for memory, parts in part if memory.key in wanted]
             Piece.objects.bulk_create([row for pieces in rows for row in pieces])
-        total += _EmbeddedCount(len(rows), sum(len(pieces) for pieces in rows))
+        total.update(memories=len(rows), pieces=sum(map(len, rows)))
     return total
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
 from access.management.command import DRY_RUN, GROUP, CommandAnswer, option
@@ -12,11 +11,9 @@ from maintenance.cycle.job import run_alone
 from maintenance.management.progress import StepBar
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
-from maintenance.runs.listing import RunOut
-from maintenance.runs.preview import RunPreview, preview_cycle
+from maintenance.runs.preview import RunOut, RunPreview, preview_cycle
 from memories.language.cleaning import parse_moment
 from memories.management.output import FaceCommand, in_lines
-from storage.progress import Progress
 
 
 class CycleCommand(FaceCommand):
@@ -36,7 +33,19 @@ class CycleCommand(FaceCommand):
     def act(self, options: dict[str, Any]) -> CommandAnswer:
         actor = operator()
         with StepBar(self.kind, unit="group") as bar:
-            plan = _parse_plan(actor, options, kind=self.kind, report=bar.show)
+            share = options["max_share"]
+            if share is not None and not 0 <= share <= 1:
+                raise InvalidInput(
+                    f"{share:g} is not a share.", hint="Use a number from 0 to 1.", field="max_share"
+                )
+            plan = RunPlan(
+                kind=self.kind,
+                group=find_group(actor, options["group"]) if options["group"] else None,
+                now=options["now"],
+                max_share=share,
+                max_seconds=options["max_seconds"],
+                report=bar.show,
+            )
             if options["dry_run"]:
                 return _preview_answer(preview_cycle(actor, plan), options)
             run = run_alone(actor, plan)
@@ -46,7 +55,6 @@ class CycleCommand(FaceCommand):
 
 
 def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
-    """What a run would do."""
     text = in_lines(
         steps_text(preview.steps),
         changes_text(preview.changes[: options["changes"]], total=preview.total),
@@ -57,23 +65,7 @@ def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnsw
     return CommandAnswer(preview, text)
 
 
-def _parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, report: Progress) -> RunPlan:
-    """The run's plan from the command's options."""
-    share = options["max_share"]
-    if share is not None and not 0 <= share <= 1:
-        raise InvalidInput(f"{share:g} is not a share.", hint="Use a number from 0 to 1.", field="max_share")
-    return RunPlan(
-        kind=kind,
-        group=find_group(actor, options["group"]) if options["group"] else None,
-        now=options["now"],
-        max_share=share,
-        max_seconds=options["max_seconds"],
-        report=report,
-    )
-
-
 def _outcome_text(run: Run) -> str:
-    """How the run ended, and the command that undoes it."""
     if run.status == RunStatus.STOPPED:
         return f"Stopped: {run.error}\nUndo what it did: loci runs undo {run.id}"
     if run.status == RunStatus.RUNNING:

@@ -1,23 +1,52 @@
-"""The changes of a run, done or previewed, for people: a line per row, with its fields before and after."""
+"""Maintenance runs for people: the list of them, and the changes of one, done or previewed, with its fields before and after."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
 from access.actor import Actor
-from access.answers import Answer
+from access.answers import Answer, ShownAs
 from access.models import RowChange
 from maintenance.cycle import RunPlan, check_plan, run_cycle
 from maintenance.cycle.recorder import changes_of_run
+from maintenance.cycle.undo import visible_runs
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run
-from maintenance.runs.listing import RunOut
 from memories.language.cleaning import first_words
 from memories.lifecycle.undo.rows import table_named, unpack_batch
 from memories.models import Link, Memory
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.snapshot import as_json
+
+
+def list_runs(actor: Actor, *, cursor: str = "", limit: int = DEFAULT_LIMIT) -> Page[Run]:
+    """A page of the runs that the actor may see, newest first.
+
+    Raises:
+        NotPermitted: the actor may not read.
+        InvalidInput: the cursor or the limit is invalid.
+    """
+    return page_of(visible_runs(actor), cursor=cursor, limit=limit)
+
+
+class RunOut(Answer):
+    """One execution of maintenance."""
+
+    id: UUID
+    kind: str
+    status: str
+    group: Annotated[str | None, ShownAs("group.slug")]
+    actor: str
+    dry_run: bool
+    counts: dict[str, Any]
+    started_at: datetime
+    finished_at: datetime | None
+    error: str
+
 
 SHOWN_WORDS = 12
 MAX_CHANGES = 2_000  # listed in a preview; its counts cover all
@@ -115,7 +144,6 @@ def unpack_change(change: RowChange) -> Iterator[tuple[int, _FieldChanges]]:
 
 
 def _describe_rows(table: str, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """The id and one line of text of each row that still exists, by key."""
     model = table_named(table).model
     rows: QuerySet[Any] = model._base_manager.all()
     if issubclass(model, Link):

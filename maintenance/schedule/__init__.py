@@ -249,7 +249,6 @@ def run_now(actor: Actor, name: str) -> JobStatus:
 
 
 def _check_free(row: JobLock) -> None:
-    """Raise Conflict if the job is paused or running."""
     if row.paused_at is not None:
         raise Conflict(
             f"The job '{row.name}' is paused by '{row.paused_by}'.", hint=f"loci schedule resume {row.name}"
@@ -262,12 +261,10 @@ def _check_free(row: JobLock) -> None:
 
 
 def _read_status(job: Job) -> JobStatus:
-    """The job's status now, read from its row."""
     return job_status(job, JobLock.objects.get(name=job.name), now=timezone.now())
 
 
 def _find_job(actor: Actor, name: str) -> Job:
-    """The job of this name. Raises NotPermitted or NotFound."""
     require_admin_of_all(actor, "see and change the schedule")
     for job in JOBS:
         if job.name == name:
@@ -277,5 +274,4 @@ def _find_job(actor: Actor, name: str) -> Job:
 
 
 def _log_action(actor: Actor, name: str, action: str) -> None:
-    """Append an action on a job to the audit log."""
     audit.append(actor, Operation.SCHEDULE, subject=f"job:{name}", payload={"action": action})

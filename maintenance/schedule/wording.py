@@ -1,12 +1,15 @@
-"""Job statuses in words, shared by the command and the browser."""
+"""Job statuses in words, for the command, the browser and the statistics."""
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop, ngettext
 
-from maintenance.schedule import JobStatus
+from access.answers import ShownAs
+from maintenance.jobs import HEARTBEAT
+from maintenance.schedule import JobStatus, job_statuses
+from memories.review.stats import Stats
 
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -76,3 +79,31 @@ def format_state(job: JobStatus) -> str:
         "off": gettext("runs only on request"),
     }.get(job.state, job.state)
     return f"{words}; {failed}" if failed and job.state != "failing" else words
+
+
+class StatsOut(Stats):
+    """Counts of one group, or of all that the caller may see, with a line for each job, without the texts of errors."""
+
+    schedule: Annotated[dict[str, str], ShownAs(lambda *_: describe_schedule())]
+
+
+def further_statistics() -> dict[str, dict[str, str]]:
+    """What the command `stats` adds to the counts."""
+    return {"schedule": describe_schedule()}
+
+
+def describe_schedule() -> dict[str, str]:
+    """A line for each job but the heartbeat: its last run, its next run, and any problem."""
+    return {job.name: _describe_job(job) for job in job_statuses() if job.name != HEARTBEAT}
+
+
+def _describe_job(job: JobStatus) -> str:
+    """A job's status in one line: "last run 2026-03-01T12:00Z, next 2026-03-02T12:00Z, failed 2×"."""
+    parts = [f"last run {job.last_run:%Y-%m-%dT%H:%MZ}" if job.last_run else "never ran"]
+    if job.next_run:
+        parts.append(f"next {job.next_run:%Y-%m-%dT%H:%MZ}")
+    if job.failures:
+        parts.append(f"failed {job.failures}×")
+    if job.state in ("running", "paused", "overdue"):
+        parts.append(job.state)
+    return ", ".join(parts)

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import READ, WRITE, Actor
+from access.actor import READ, Actor
 from access.audit import one_change
 from access.audit.operations import Operation
 from access.audit_search import written_today
@@ -93,7 +93,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
             raise InvalidInput(f"'{name}' is empty.", hint="Pass a name or a memory id.", field=name)
     prepared = {end: _prepare_entity(actor, end, draft.group) for end in (draft.subject, draft.object)}
     with transaction.atomic():
-        resolved = find_or_create_group(actor, draft.group, right=WRITE)
+        resolved = find_or_create_group(actor, draft.group)
         group = resolved.group
         hold_groups([group.key])
         refuse_withdrawn(actor, group, draft)

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import READ, WRITE, Actor
+from access.actor import READ, Actor
 from access.audit import one_change
 from access.audit.operations import Operation
 from access.errors import InvalidInput
@@ -60,7 +60,7 @@ def save_checkpoint(
     body = _check_state(state)
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
-        resolved = find_or_create_group(actor, group, right=WRITE)
+        resolved = find_or_create_group(actor, group)
         body = admit(body, actor.door, resolved.group, field="state").value
         name = mask_words(name, group=resolved.group)
         hold_groups([resolved.group.key])

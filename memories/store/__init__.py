@@ -81,7 +81,7 @@ def store(actor: Actor, draft: Draft) -> StoreResult:
 def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     """Decide and write a draft from prepare_store() in one transaction, short enough to be part of another."""
     with transaction.atomic():
-        resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
+        resolved = find_or_create_group(actor, prepared.draft.group)
         [done] = write_drafts(actor, [(resolved.group, prepared)])
         is_unwanted = resolved.created and (isinstance(done, LociError) or done.outcome == Outcome.REFUSED)
         transaction.set_rollback(is_unwanted)  # a refused text creates no group

@@ -193,7 +193,7 @@ class _Groups:
     def find_or_create(self, slug: str | None) -> Group:
         """The group, created if it does not exist; raises what find_or_create_group() does."""
         if slug not in self.found:
-            self.found[slug] = find_or_create_group(self.actor, slug, right=WRITE).group
+            self.found[slug] = find_or_create_group(self.actor, slug).group
         return self.found[slug]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import IO, Any, ClassVar, Final, Protocol
+from typing import IO, Any, ClassVar, Final
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
@@ -167,26 +167,26 @@ class ClearedCopies:
     scan: str = ""
 
 
-class _OutsideCopies(Protocol):
+class OutsideCopies:
     """A place that no transaction reaches, such as backups."""
 
     name: ClassVar[str]
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The names or patterns of its files and folders in LOCI_HOME."""
+    files: ClassVar[tuple[str, ...]] = ()  # names or patterns of its files and folders in LOCI_HOME
 
     def note(self) -> str:
         """Record, inside its transaction, that a purge is under way: it is finished even after a crash.
 
-        The name of the record goes to clear(), which ends the record of this purge alone.
+        The name of the record goes to clear(), which ends the record of this purge alone; "" without one.
         """
+        return ""
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """Lines with what holds one of the memories or texts; changes nothing, raises nothing."""
+        return ()
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
         """Remove what was purged from the copies, after the commit; raises nothing."""
+        return ClearedCopies()
 
 
 @cache
@@ -196,7 +196,7 @@ def all_places() -> dict[str, TextPlace]:
 
 
 @cache
-def outside_copies() -> dict[str, _OutsideCopies]:
+def outside_copies() -> dict[str, OutsideCopies]:
     """The copies outside the database, by name."""
     return {copies.name: copies() for copies in additions("outside copies")}
 

@@ -90,20 +90,17 @@ class UploadAdmin(FileAdmin):
         except ValueError:
             raise Http404 from None
         if request.method == "POST":
-            return self._apply(request, upload)
+            act = ACTIONS.get(request.POST.get("do", ""))
+            if act is None:
+                raise Http404
+            try:
+                act(actor_of(request), upload.id)
+            except LociError as refusal:
+                messages.error(request, str(refusal))
+            return HttpResponseRedirect(self.url("change", upload.id))
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "POST"])
         return self.render(request, "admin/sources/upload/page.html", self._page_context(upload))
-
-    def _apply(self, request: HttpRequest, upload: Upload) -> HttpResponse:
-        act = ACTIONS.get(request.POST.get("do", ""))
-        if act is None:
-            raise Http404
-        try:
-            act(actor_of(request), upload.id)
-        except LociError as refusal:
-            messages.error(request, str(refusal))
-        return HttpResponseRedirect(self.url("change", upload.id))
 
     def _page_context(self, upload: Upload) -> dict[str, Any]:
         taken = sum(count for _, count in upload.report)

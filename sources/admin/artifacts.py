@@ -1,6 +1,5 @@
 """Admin pages of files as evidence: the list, a file with its chunks and what they prove, and sending a file."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -21,12 +20,11 @@ from sources.admin.forms import FileAdmin, writable_groups
 from sources.artifacts.ingest import IngestReport, ingest_content
 from sources.artifacts.reading.sent import read_sent
 from sources.artifacts.render import visible_text
-from sources.artifacts.upkeep import hold_chunk, in_readable_groups, release_chunk, remove_artifact
+from sources.artifacts.upkeep import decide_chunk, in_readable_groups, remove_artifact
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
 _SHOWN_CHUNKS = 500
 STATE_LABELS = {"live": "success", "retired": "warning"}
-_CHUNK_DECISIONS: dict[str, Callable[[Actor, str], Chunk]] = {"release": release_chunk, "hold": hold_chunk}
 
 
 class _ArtifactForm(forms.Form):
@@ -52,7 +50,6 @@ class _ArtifactForm(forms.Form):
         self.fields["group"].choices = [(slug, slug) for slug in writable_groups(actor)]  # type: ignore[attr-defined]
 
     def ingest(self, actor: Actor) -> IngestReport:
-        """Store the file."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         files = read_sent(file, self.cleaned_data["path"] or file.name or "file.txt")
         return ingest_content(
@@ -61,17 +58,13 @@ class _ArtifactForm(forms.Form):
 
 
 class _HeldChunksFilter(admin.SimpleListFilter):
-    """Files of which the guard holds chunks back."""
-
     title = gettext_lazy("held back by the guard")
     parameter_name = "held"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """The choices."""
         return [("yes", gettext_lazy("with chunks held back"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The files with a held chunk, if chosen."""
         if self.value() != "yes":
             return queryset
         return queryset.filter(Exists(Chunk.objects.filter(artifact=OuterRef("pk"), state=ChunkState.HELD)))
@@ -119,8 +112,8 @@ class ArtifactAdmin(FileAdmin):
         """A file with its chunks; on POST, delete it, or release or hold one of its chunks."""
         actor, row = actor_of(request), self.get_or_404(request, object_id)
         if request.method == "POST":
-            if decide := _CHUNK_DECISIONS.get(request.POST.get("do", "")):
-                return self.decide(request, row, decide)
+            if request.POST.get("do") in ("release", "hold"):
+                return self.decide(request, row)
             if request.POST.get("do") != "remove":
                 raise Http404
             try:
@@ -137,12 +130,11 @@ class ArtifactAdmin(FileAdmin):
         context["may_remove"] = actor.may(WRITE, row.group_id)
         return self.render(request, "admin/sources/artifact/page.html", context)
 
-    def decide(
-        self, request: HttpRequest, row: Artifact, decide: Callable[[Actor, str], Chunk]
-    ) -> HttpResponse:
+    def decide(self, request: HttpRequest, row: Artifact) -> HttpResponse:
         """Release or hold the chunk that the form names, and show the file again."""
+        is_release = request.POST.get("do") == "release"
         try:
-            chunk = decide(actor_of(request), request.POST.get("chunk", ""))
+            chunk = decide_chunk(actor_of(request), request.POST.get("chunk", ""), is_release=is_release)
         except LociError as refusal:
             messages.error(request, str(refusal))
         else:

@@ -169,7 +169,6 @@ class _Ingest:
         return ReadFile(path, kind, len(data), digest, guarded)
 
     def take(self, files: Sequence[ReadFile | None]) -> None:
-        """Write the files in one transaction, which a dry run rolls back."""
         read = [each for each in files if each is not None]
         if not read:
             return
@@ -188,7 +187,6 @@ class _Ingest:
             self.report.add(file, chunks, is_new=file.path not in self.known)
 
     def retire(self, missing: Sequence[Artifact]) -> None:
-        """Retire files that are gone."""
         if not missing:
             return
         with transaction.atomic():
@@ -200,7 +198,6 @@ class _Ingest:
                 transaction.set_rollback(True)
 
     def log(self) -> None:
-        """Log an ingest that changed something."""
         body = IngestReport.json(self.report)
         if self.report.dry_run or set(body["files"]) <= {"unchanged"}:
             return
@@ -257,7 +254,7 @@ def _find_target(actor: Actor, group: str | None, *, dry_run: bool) -> Group:
     """The group to write in; a dry run does not create one."""
     if dry_run:
         return find_group(actor, group, right=WRITE)
-    return find_or_create_group(actor, group, right=WRITE).group
+    return find_or_create_group(actor, group).group
 
 
 def _root_of(place: Path) -> Path:

@@ -34,7 +34,15 @@ def _purge_chunks(doomed: PurgedTexts) -> int:
     """
     if doomed.within is not None:
         return 0
-    rows = _find_quoting(doomed.texts)
+    # A long text fills several chunks, of which the first and the last may have other lines too.
+    parts = Quotes(part for text in doomed.texts for part in _parts_of(text))
+    keys = {key for key, _ in parts.rows(Chunk.objects.all(), "content")}
+    long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=_MIN_SENTENCE_CHARS)
+    for text in doomed.texts:
+        keys |= set(
+            long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).values_list("key", flat=True)
+        )
+    rows = list(Chunk.objects.filter(key__in=keys).only("key", "artifact"))
     Chunk.objects.filter(key__in=[row.key for row in rows]).delete()
     for artifact in Artifact.objects.filter(key__in={row.artifact_id for row in rows}):
         Artifact.objects.filter(pk=artifact.pk).update(digest="")
@@ -69,21 +77,6 @@ CHUNK_PLACES: Final = (
     TextPlace("proofs", "proofs from files contain it", ChunkProof, ("locator",), DELETED, is_own=True,
           group="memory__group__id", names=("id",)),
 )  # fmt: skip
-
-
-def _find_quoting(texts: tuple[str, ...]) -> list[Chunk]:
-    """The chunks that hold one of the texts or a long sentence of one, or that are a part of one.
-
-    A long text fills several chunks, of which the first and the last may have other lines too.
-    """
-    parts = Quotes(part for text in texts for part in _parts_of(text))
-    keys = {key for key, _ in parts.rows(Chunk.objects.all(), "content")}
-    long = Chunk.objects.alias(chars=Length("content")).filter(chars__gte=_MIN_SENTENCE_CHARS)
-    for text in texts:
-        keys |= set(
-            long.alias(at=StrIndex(Value(text), "content")).filter(at__gt=0).values_list("key", flat=True)
-        )
-    return list(Chunk.objects.filter(key__in=keys).only("key", "artifact"))
 
 
 def _parts_of(text: str) -> Iterator[str]:

@@ -97,34 +97,27 @@ def in_readable_groups(actor: Actor) -> Q:
     )
 
 
-def release_chunk(actor: Actor, chunk_id: str) -> Chunk:
-    """Make a held chunk findable as evidence, until its text changes.
+def decide_chunk(actor: Actor, chunk_id: str, *, is_release: bool) -> Chunk:
+    """Make a held chunk findable as evidence until its text changes, or hold back one that a person released.
+
+    One transaction with its log row.
 
     Raises:
         NotFound, NotPermitted: as find_chunk() does; it takes a person who may curate.
-        Conflict: the chunk is not held.
+        Conflict: the chunk is in another state.
     """
-    return _decide_chunk(actor, chunk_id, ChunkState.LIVE)
-
-
-def hold_chunk(actor: Actor, chunk_id: str) -> Chunk:
-    """Hold back a chunk that a person released. Raises as release_chunk() does."""
-    return _decide_chunk(actor, chunk_id, ChunkState.HELD)
-
-
-def _decide_chunk(actor: Actor, chunk_id: str, after: ChunkState) -> Chunk:
-    """Release or hold a chunk in one transaction with its log row. Raises Conflict if its state has changed."""
     if not actor.is_person:
         raise NotPermitted("Only a person can release a chunk or hold it back.", hint="Do it in the browser.")
     row = find_chunk(actor, chunk_id, right=CURATE)
-    is_release = after == ChunkState.LIVE
     if not is_release and not row.released_by:
         raise Conflict(
             "This chunk was not released.",
             hint="Only a released chunk can be held back again.",
             field="chunk",
         )
-    before = ChunkState.HELD if is_release else ChunkState.LIVE
+    before, after = ChunkState.HELD, ChunkState.LIVE
+    if not is_release:
+        before, after = after, before
     with transaction.atomic():
         hold_groups([row.group_id])
         changed = Chunk.objects.filter(key=row.key, state=before)

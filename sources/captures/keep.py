@@ -5,13 +5,12 @@ in the inbox of the person whose browser sent it, or in the group that it was as
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Final, Literal, cast
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -169,7 +168,19 @@ def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> Kep
         settled = cast(_Settled, CHANGED if is_changed else outcome)
         turns.append(KeptTurn(turn.id, settled, why.get(at, "")))
     pairs = zip(sent.turns, result.ids, strict=True)
-    _note_turns(user, sent, {turn.id: id_ for turn, id_ in pairs if id_ is not None})
+    memories = {turn.id: id_ for turn, id_ in pairs if id_ is not None}
+    # A turn that was removed and is kept again is a new memory, which a later purge has to find.
+    for row in _captured(user, sent).filter(turn__in=memories).exclude(removed_at=None):
+        CapturedTurn.objects.filter(pk=row.pk).update(memory_id=memories[row.turn], removed_at=None)
+    CapturedTurn.objects.bulk_create(
+        [
+            CapturedTurn(
+                user=user, platform=sent.platform, conversation=sent.id, turn=turn, memory_id=memory_id
+            )
+            for turn, memory_id in memories.items()
+        ],
+        ignore_conflicts=True,
+    )
     _describe_thread(user, sent, group)
     return kept(tuple(turns))
 
@@ -201,26 +212,7 @@ def _captured(user: User, sent: SentConversation) -> QuerySet[CapturedTurn]:
     return CapturedTurn.objects.filter(user=user, platform=sent.platform, conversation=sent.id)
 
 
-def _note_turns(user: User, sent: SentConversation, memories: Mapping[str, UUID]) -> None:
-    """Note which memory each turn became; a later version has the same first one.
-
-    A turn that was removed and is kept again, with another text, is a new memory, and a later purge has to find it.
-    """
-    for row in _captured(user, sent).filter(turn__in=memories).exclude(removed_at=None):
-        CapturedTurn.objects.filter(pk=row.pk).update(memory_id=memories[row.turn], removed_at=None)
-    CapturedTurn.objects.bulk_create(
-        [
-            CapturedTurn(
-                user=user, platform=sent.platform, conversation=sent.id, turn=turn, memory_id=memory_id
-            )
-            for turn, memory_id in memories.items()
-        ],
-        ignore_conflicts=True,
-    )
-
-
 def _describe_thread(user: User, sent: SentConversation, group: Group) -> None:
-    """Store title, address and time of the last turn with the conversation's thread, if it has one."""
     thread = Thread.objects.filter(group=group, name=sent.thread).first()
     if thread is None:
         return

@@ -11,7 +11,7 @@ from access.answers import Answer, ShownAs
 from access.models import ApiToken
 from memories.language.cleaning import format_count
 from memories.models import Memory, Thread
-from memories.store.places import ClearedCopies, PurgedTexts, TextPlace
+from memories.store.places import OutsideCopies, PurgedTexts, TextPlace
 from memories.types import State
 from sources.captures.inbox import check_may_capture
 from sources.models import CapturedTurn
@@ -81,15 +81,10 @@ def _purge_captures(doomed: PurgedTexts) -> int:
 CAPTURES_PLACE: Final = TextPlace("captured turns", "captured turns", CapturedTurn, erases=_purge_captures)
 
 
-class BrowserCopies:
+class BrowserCopies(OutsideCopies):
     """Copies in paired browsers, deleted at the browser's next contact; a purge's certificate says so."""
 
     name = "browsers"
-    files = ()
-
-    def note(self) -> str:
-        """Nothing to record: the rows of the turns are the record."""
-        return ""
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """How many paired browsers of the people whose turns they were have yet to connect."""
@@ -97,7 +92,3 @@ class BrowserCopies:
         count = ApiToken.objects.filter(user__in=set(users), revoked_at=None).exclude(origin="").count()
         browsers = format_count(count, "paired browser")
         return (f"{browsers} may hold a copy until the next contact, which deletes it",) if count else ()
-
-    def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
-        """Nothing to do here: the rows of the turns tell the browsers."""
-        return ClearedCopies()

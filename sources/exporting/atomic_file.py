@@ -1,7 +1,6 @@
 """Writing a file completely or not at all."""
 
 import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import IO, TextIO
 
 from storage.encryption import DatabaseKey
 from storage.encryption.sealing import SealedWriter
+from storage.whole_file import replace_whole
 
 
 @contextmanager
@@ -39,16 +39,8 @@ def replace_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("wb") as out:
             yield out
         return
-    part = path.with_name(f".{path.name}.part{os.getpid()}")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replace_whole(path) as out:
+        yield out
 
 
 @contextmanager

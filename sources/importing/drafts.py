@@ -26,10 +26,9 @@ from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Trust, Type
 from relations.models import Relation
-from sources.importing.importer import Importer, LineRules, Recognition, Waiting
+from sources.importing.importer import Importer, LineRules, Recognition, SourceRecord, Waiting, settle
 from sources.importing.lines import LineFault, StrictStop
 from sources.importing.reading.file_tree import FileTree
-from sources.importing.records import SourceRecord, settle
 from sources.importing.reports import PROPOSED, RELATED, SAMPLE_TEXTS, LinesReport, sample_of
 from sources.importing.undo import is_undone
 from storage.changes import change_of, changing
@@ -50,8 +49,6 @@ _ReadRecords = Callable[[Path, LineRules], Iterable[SourceRecord]]
 
 @dataclass
 class _DraftIntake:
-    """One import of drafts: what it has counted so far, and how it stores a batch."""
-
     actor: Actor
     rules: LineRules
     encoder: Encoder | None = None
@@ -133,7 +130,7 @@ class _DraftIntake:
                 continue
             try:
                 with transaction.atomic():
-                    resolved = find_or_create_group(self.actor, found.group, right=WRITE)
+                    resolved = find_or_create_group(self.actor, found.group)
                     is_new = propose_instructions(self.actor, resolved.group, found.text, file=found.file)
                     transaction.set_rollback(self.dry_run)
                 if self.dry_run and resolved.created:
@@ -281,6 +278,40 @@ def _split_batches(records: Iterable[SourceRecord], *, strict: bool) -> Iterator
             part, chars = [], 0
     if part:
         yield part
+
+
+def tree_importer(
+    name: str,
+    description: str,
+    *,
+    endings: tuple[str, ...],
+    single: tuple[str, ...] = (),
+    recognises: Callable[[FileTree], Recognition | bool],
+    read: Callable[[FileTree, LineRules], Iterable[SourceRecord]],
+    waiting: Waiting = Waiting.LIVE,
+    source: Callable[[Path], str] | str = "",
+) -> Importer:
+    """The table's entry of a format of folders, zips and single files, the latter with `single` as their endings, else `endings`."""
+
+    def recognises_path(path: Path) -> Recognition | bool:
+        if path.is_file() and path.suffix.lower() not in (single or endings):
+            return False
+        with FileTree(path) as tree:
+            return recognises(tree)
+
+    def read_path(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+        with FileTree(path) as tree:
+            yield from read(tree, rules)
+
+    return record_importer(
+        name,
+        description,
+        endings=endings,
+        recognises=recognises_path,
+        read=read_path,
+        waiting=waiting,
+        source=source,
+    )
 
 
 def record_importer(

@@ -1,26 +1,139 @@
-"""Rows from an export's records: every value checked against its column, without texts that must not come back, inserted."""
+"""Rows from an export's records: what they refer to here, every value checked against its column, inserted.
 
-from collections.abc import Sequence
+Texts that must not come back are left out.
+"""
+
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import DatabaseError, IntegrityError, models, transaction
-from django.db.models import Model
+from django.db.models import Model, Q
 
+from access.models import ApiToken, Group
 from memories.language.cleaning import content_hash
 from memories.language.dress import fold_hash
 from memories.language.word_forms import forms_of
-from memories.models import Memory, TombstoneKind
+from memories.models import Link, Memory, Thread, TombstoneKind
 from memories.models.text_lookup import NAME as TEXT_INDEX
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.store.threads import context_of, filter_tokens
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, State, Trust, Type
-from sources.format import MEMORY, RecordKind
-from sources.importing.references import Targets
+from sources.format import MEMORY, RecordKind, record_of
 from storage.bulk import ManyInsert
+
+_MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root", "superseded_by"})
+
+_BY: Final = {"group": "group__slug", "memory": "memory__id"}  # how a natural column is looked for
+OTHER_GROUP = "its {column} names a memory of another group"
+
+
+class _MissingTarget(ValueError):
+    """A line refers to a row that is neither in the file nor in the store."""
+
+
+class Targets:
+    """The rows that lines refer to: groups and threads by their names in the file, memories by id.
+
+    Tokens and users that do not exist here resolve to None: they belong to the machine they were made on.
+    """
+
+    def __init__(self) -> None:
+        self.groups: dict[str, Group] = {}
+        self.threads: dict[tuple[str, str], Thread] = {}
+        self._users = {user.get_username(): user for user in User.objects.all()}
+        self._tokens = {str(token.id): token for token in ApiToken.objects.all()}
+        self._memories: dict[str, Memory] = {}
+        self.brought: set[str] = set()  # ids of memories that the file has as they are here
+
+    def fetch_memories(self, records: Sequence[dict[str, Any]], also: Sequence[str] = ()) -> None:
+        """Fetch the memories that the records refer to, and those with the ids in `also`, in one query."""
+        named = [record[name] for record in records for name in _MEMORY_REFERENCES & record.keys()]
+        ids = {UUID(id_) for id_ in [*named, *also] if is_id(id_)}
+        # Most memories refer to none, and an empty query takes longer than no query.
+        rows = Memory.objects.filter(id__in=ids) if ids else []
+        self._memories = {str(row.id): row for row in rows}
+
+    def find(self, column: str, name: Any, record: dict[str, Any]) -> Model | None:
+        """The row that a record's column refers to; None for an empty one, or an unknown token or user."""
+        if not name:
+            return None
+        if not isinstance(name, str):
+            raise _MissingTarget(f"'{column}' is {name!r}")
+        match column:
+            case "group":
+                return _found(self.groups.get(name), f"group '{name}'")
+            case "thread":
+                return _found(self.threads.get((record["group"], name)), f"thread '{name}'")
+            case "author":
+                return self._users.get(name)
+            case "token":
+                return self._tokens.get(name)
+        return _found(self._memories.get(name), f"memory {name}, its {column},")
+
+    def check_group(self, row: Model, record: dict[str, Any]) -> None:
+        """Refuse a chain that leads into another group, and a link to a memory of another group that the file does not have.
+
+        Raises:
+            ValueError: such a reference; the message names its column.
+        """
+        if isinstance(row, Memory):
+            for name in ("root", "superseded_by"):
+                other = self._memories.get(str(record[name]))
+                if other is not None and other.group_id != row.group_id:
+                    raise ValueError(OTHER_GROUP.format(column=name))
+        elif isinstance(row, Link) and row.source.group_id != row.target.group_id:
+            for name in ("source", "target"):
+                if record[name] not in self.brought:
+                    raise ValueError(OTHER_GROUP.format(column=name))
+
+    def memory(self, id_: str) -> Memory | None:
+        """A memory that fetch_memories() found."""
+        return self._memories.get(id_)
+
+
+def _found(row: Model | None, what: str) -> Model:
+    if row is None:
+        raise _MissingTarget(f"its {what} is neither in the file nor in the store")
+    return row
+
+
+def is_id(text: Any) -> bool:
+    """True if a record's value is an id."""
+    try:
+        return isinstance(text, str) and bool(UUID(text))
+    except ValueError:
+        return False
+
+
+def names_of(kind: RecordKind, record: Mapping[str, Any]) -> list[str]:
+    """The names by which a record finds its stored row: its id, then its natural key."""
+    names = [f"id {record.get('id')}"] if "id" in kind.fields else []
+    if kind.natural:
+        names.append("/".join(str(record.get(column)) for column in kind.natural))
+    return names
+
+
+def stored_rows(kind: RecordKind, records: Sequence[Mapping[str, Any]]) -> dict[str, Model]:
+    """Stored rows of the records, by each of their names."""
+    columns = ["id", *kind.natural] if "id" in kind.fields else [*kind.natural]
+    wanted = Q(id__in=_values_of(records, "id")) if "id" in columns else Q()
+    if kind.natural:
+        wanted |= Q(**{f"{_BY.get(name, name)}__in": _values_of(records, name) for name in kind.natural})
+    rows = kind.model._default_manager.filter(wanted).select_related(*kind.references)
+    return {name: row for row in rows for name in names_of(kind, record_of(kind, row, columns))}
+
+
+def _values_of(records: Sequence[Mapping[str, Any]], column: str) -> set[str]:
+    texts = {value for record in records if isinstance(value := record.get(column), str)}
+    # No stored text has a NUL, and PostgreSQL refuses even to look for one.
+    return {text for text in texts if (is_id(text) if column in ("id", "memory") else "\x00" not in text)}
+
 
 M = TypeVar("M", bound=Model)
 
@@ -46,7 +159,13 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     if kind is not MEMORY:
         return kind.model(**values, **references)
     memory = Memory(**values, **references)
-    _derive_columns(memory)
+    # The neighbours' words are added to the context after all lines are in.
+    if not memory.content.strip():
+        raise ValueError("its content is empty")
+    memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
+    memory.filter = filter_tokens(memory)
+    memory.forms = forms_of(memory.content)
+    memory.context = context_of(memory, [])
     return memory
 
 
@@ -128,16 +247,6 @@ def _why_refused(row: Model, error: Exception) -> str:
     if isinstance(error, IntegrityError):
         return "its values are out of bounds or contradict each other"
     return str(error)
-
-
-def _derive_columns(memory: Memory) -> None:
-    """Fill the derived columns; the neighbours' words are added to the context after all lines are in."""
-    if not memory.content.strip():
-        raise ValueError("its content is empty")
-    memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
-    memory.filter = filter_tokens(memory)
-    memory.forms = forms_of(memory.content)
-    memory.context = context_of(memory, [])
 
 
 def parse_value(model: type[Model], name: str, raw: Any) -> Any:

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from memories.language.cleaning import format_count
 from memories.language.dress.quotes import Quotes
-from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace
+from memories.store.places import BLANKED, ClearedCopies, OutsideCopies, PurgedTexts, TextPlace
 from sources.exporting.atomic_file import replace_file
 from sources.models import WatchedFile, WatchedSection
 from sources.rooms.daily import CONTEXT, FOLDER, STANDING, take_out
@@ -23,15 +23,11 @@ WATCHED_PLACES: Final = (
 )  # fmt: skip
 
 
-class FilesOnDisk:
+class FilesOnDisk(OutsideCopies):
     """Rooms and watched files as copies that a purge must reach."""
 
     name = "files"
     files = ("rooms",)
-
-    def note(self) -> str:
-        """Nothing to record: rooms are written from stored memories."""
-        return ""
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """The files of rooms and the watched files with one of the texts."""

@@ -66,25 +66,21 @@ def export_as(
     """
     exporter = next(exporter for exporter in EXPORTERS if exporter.name == name)
     exported = readable_groups(actor, groups)
-    _check_free(path, is_folder=exporter.is_folder, overwrite=overwrite)
+    if exporter.is_folder and path.exists() and not path.is_dir():
+        raise Conflict(f"{path} is a file.", hint="Name a new folder.", field="file")
+    if not exporter.is_folder and path.is_dir():
+        raise Conflict(f"{path} is a folder.", hint="Name a new file.", field="file")
+    is_taken = any(path.iterdir()) if path.is_dir() else path.is_file()
+    if is_taken and not overwrite:
+        what = "folder" if exporter.is_folder else "file"
+        raise Conflict(
+            f"{path} already exists.",
+            hint=f"Name a new {what}, or write over it with --overwrite.",
+            field="file",
+        )
     with consistent_read():
         counts = exporter.write(SharedRows(actor, exported, on_progress), path)
     slugs = tuple(group.slug for group in exported)
     payload = {"counts": dict(counts), "groups": list(slugs), "format": name}
     audit.append(actor, Operation.EXPORT, payload=payload)
     return SharedReport(name, slugs, dict(counts))
-
-
-def _check_free(path: Path, *, is_folder: bool, overwrite: bool) -> None:
-    if is_folder and path.exists() and not path.is_dir():
-        raise Conflict(f"{path} is a file.", hint="Name a new folder.", field="file")
-    if not is_folder and path.is_dir():
-        raise Conflict(f"{path} is a folder.", hint="Name a new file.", field="file")
-    is_taken = any(path.iterdir()) if path.is_dir() else path.is_file()
-    if is_taken and not overwrite:
-        what = "folder" if is_folder else "file"
-        raise Conflict(
-            f"{path} already exists.",
-            hint=f"Name a new {what}, or write over it with --overwrite.",
-            field="file",
-        )

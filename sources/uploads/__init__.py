@@ -83,7 +83,9 @@ def receive_upload(actor: Actor, sent: SentUpload, rules: LineRules, *, file_for
     if rules.group:
         find_group(actor, rules.group, right=WRITE)
     _check_size(sent.size)
-    name = mask_words(_clean_file_name(sent.name))[:200]
+    last = "".join(c for c in PurePosixPath(sent.name.replace("\\", "/")).name if c.isprintable())
+    name = last.encode("utf-8", "replace").decode()[-200:] if last.strip(". ") else "file.jsonl"
+    name = mask_words(name)[:200]
     if own_uploads(actor).filter(finished_at=None).count() >= MAX_WAITING:
         raise Conflict(
             f"You already have {MAX_WAITING} unfinished files.", hint="Import or discard them first."
@@ -166,7 +168,6 @@ def find_upload(actor: Actor, upload_id: UUID) -> Upload:
 
 
 def _process_if_small(upload: Upload) -> Upload:
-    """Process a small file now; a larger one is left to the worker."""
     if upload.size <= AT_ONCE_BYTES:
         process_upload(upload)
         upload.refresh_from_db()
@@ -313,9 +314,3 @@ def _check_size(size: int) -> None:
         )
     if size == 0:
         raise InvalidInput("The file is empty.", field="file")
-
-
-def _clean_file_name(name: str) -> str:
-    """The last component of an uploaded name, without unprintable characters, at most 200 characters."""
-    last = "".join(c for c in PurePosixPath(name.replace("\\", "/")).name if c.isprintable())
-    return last.encode("utf-8", "replace").decode()[-200:] if last.strip(". ") else "file.jsonl"

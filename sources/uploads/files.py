@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from access.errors import LociError
-from memories.store.places import BLANKED, ClearedCopies, PurgedTexts, TextPlace, contains_any
+from memories.store.places import BLANKED, ClearedCopies, OutsideCopies, PurgedTexts, TextPlace, contains_any
 from sources.importing.reading.file_tree import FileTree
 from sources.models import Upload, UploadState
 from storage.encryption import database_key
@@ -64,15 +64,11 @@ UPLOADS_PLACE: Final = TextPlace(
 )
 
 
-class UploadedFiles:
+class UploadedFiles(OutsideCopies):
     """Uploaded files as copies that a purge has to reach: a file with a purged text is deleted and not imported."""
 
     name = "uploads"
     files = (UPLOADS,)
-
-    def note(self) -> str:
-        """Nothing to do: a file that is left is deleted within a day anyway."""
-        return ""
 
     def find(self, doomed: PurgedTexts) -> tuple[str, ...]:
         """How many files contain one of the texts."""

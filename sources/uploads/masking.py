@@ -1,7 +1,6 @@
 """Masks secrets of published formats in an uploaded file that waits to be confirmed."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final
@@ -10,6 +9,7 @@ from access.groups.guarding import OnHold, admit
 from guard import Door, Family, GuardTreatment, Policy
 from storage.encryption import DatabaseKey
 from storage.encryption.sealing import readable, sealed_chunks
+from storage.whole_file import replace_whole
 
 _ONLY_SECRETS: Final = Policy(
     own={family.value: GuardTreatment.ALLOW for family in Family} | {Family.SECRET.value: GuardTreatment.MASK}
@@ -27,14 +27,9 @@ def mask_file(path: Path, key: DatabaseKey | None = None) -> bool:
         if b"\0" in stream.read(4096) or path.suffix == ".zip":
             return False
         stream.seek(0)
-        new = path.with_suffix(f"{path.suffix}.masked")
-        try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-                masked = map(_mask_passage, _passages(stream))
-                out.writelines(sealed_chunks(masked, key) if key else masked)
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
+        with replace_whole(path) as out:
+            masked = map(_mask_passage, _passages(stream))
+            out.writelines(sealed_chunks(masked, key) if key else masked)
     return True
 
 

@@ -55,7 +55,6 @@ class ScanWrites:
     problems: dict[int, list[str]] = field(default_factory=dict)
 
     def _blame(self, file: WatchedFile, section: SectionText, why: object) -> None:
-        """Record a problem of a file's section."""
         self.problems.setdefault(file.key, []).append(f"{section.ref or 'its text'}: {why}")
 
     def take_pair(self, section: SectionText, row: WatchedSection, head: Memory | None) -> NewSection | None:

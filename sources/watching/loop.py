@@ -56,13 +56,11 @@ class _FolderWatch:
         self._is_told = False
 
     def note(self, report: FolderReport) -> None:
-        """Set the next due time after a scan."""
         often = max(POLL_S, _SHARE * report.seconds)
         wait = QUIET_S if report.again else _SCAN_S if self._is_told else often
         self.due_at = time.monotonic() + wait
 
     def stop(self) -> None:
-        """Listen no more."""
         self._stop.set()
 
 
@@ -97,7 +95,6 @@ class WatchLoop:
                 each.stop()
 
     def _follow_rows(self) -> None:
-        """Start and stop watching to match the rows."""
         rows = {row.key: row for row in WatchedFolder.objects.exclude(state=WatchState.PAUSED)}
         for key in [
             key for key, each in self._watches.items() if key not in rows or each.poll != rows[key].poll

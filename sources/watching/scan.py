@@ -162,7 +162,12 @@ def _apply_look(folder: WatchedFolder, look: Look, now: datetime) -> FolderRepor
     waiting = [row for row in waiting_gone(folder) if row.key not in back]
     if question := asks_about(folder, len(fresh) + len(waiting)):
         return stop(folder, WatchState.ASKING, question)
-    _register_files(look)
+    # New rows have no hashes yet, so a killed process reads the files again.
+    for file in [*(file for file, _ in look.read), *look.unreadable]:
+        if file.pk is None:
+            sha, signature, file.sha, file.signature = file.sha, file.signature, "", ""
+            file.save()
+            file.sha, file.signature = sha, signature
     writes = ScanWrites(folder_actor(folder, new_id()), folder)
     note_gone(folder, look.missing, [row for row in plan.gone if row.file.gone_since is None], now)
     heads = current_memories([row for _, row in plan.pairs])
@@ -238,15 +243,6 @@ def _make_plan(
             still_new.append(new)
     plan.new = still_new
     return plan
-
-
-def _register_files(look: Look) -> None:
-    """Insert rows for new files without their hashes: a killed process reads the files again."""
-    for row in [*(row for row, _ in look.read), *look.unreadable]:
-        if row.pk is None:
-            sha, signature, row.sha, row.signature = row.sha, row.signature, "", ""
-            row.save()
-            row.sha, row.signature = sha, signature
 
 
 def save_files(look: Look, problems: Mapping[int, list[str]]) -> None:

@@ -17,6 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from storage.encryption import KEY_ID_BYTES, DatabaseKey
+from storage.whole_file import replace_whole
 
 MARK: Final = b"loci sealed 1\n"
 SALT_BYTES, TAG_BYTES = 16, 16
@@ -187,12 +188,8 @@ def replace_sealing(path: Path, old: DatabaseKey | None, new: DatabaseKey | None
             return False
         source.seek(0)
         content = _unsealed_chunks(source, own) if own else iter(lambda: source.read(CHUNK_BYTES), b"")
-        draft = path.with_name(f".{path.name}.part")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        with replace_whole(path) as out:
             out.writelines(sealed_chunks(content, new) if new else content)
-            out.flush()
-            os.fsync(out.fileno())
-    draft.replace(path)
     return True
 
 

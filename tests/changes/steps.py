@@ -22,8 +22,7 @@ from memories.review.decide import ReviewDecision, decide, decide_many, take_bac
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
 from sources.importing.drafts import import_records
-from sources.importing.importer import LineRules
-from sources.importing.records import SourceRecord
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.undo import undo_import
 from tests.changes.world import SOURCE, TEXTS, Nothing, Offer, Step, World
 

@@ -1,12 +1,10 @@
 """`loci createsuperuser`: replaces Django's command of this name and records the new person in the audit log."""
 
-import argparse
 import os
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
+from access.management.command import EMAIL, CommandAnswer, LociCommand, option
 from access.sign_in.passwords import typed_password
 from access.sign_in.users import PersonChange, add_person
 from access.tokens import operator
@@ -20,33 +18,25 @@ examples:
 """
 
 
-class Command(BaseCommand):
+class Command(LociCommand):
     """Takes the arguments of Django's command and creates the person as `loci person add` does."""
 
     help = "Create a superuser. With --noinput, Django's environment variables hold name, email and password."
+    examples = EXAMPLES
+    options = (
+        option("--username", default=os.environ.get(NAME_VARIABLE, ""), help="name to log in with"),
+        EMAIL.but(default=os.environ.get(EMAIL_VARIABLE)),
+        option("--noinput", "--no-input", action="store_true", help="do not prompt"),
+    )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
-        parser.add_argument(
-            "--username", default=os.environ.get(NAME_VARIABLE, ""), help="name to log in with"
-        )
-        parser.add_argument("--email", default=os.environ.get(EMAIL_VARIABLE), help="email address")
-        parser.add_argument("--noinput", "--no-input", action="store_true", help="do not prompt")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            self.stdout.write(f"Created the superuser '{create_superuser(options)}'.")
-        except LociError as error:
-            raise CommandError(str(error)) from error
-
-
-def create_superuser(options: dict[str, Any]) -> str:
-    """Create the superuser, with prompts unless `noinput` is set. Returns the name."""
-    is_interactive = not options["noinput"]
-    name = options["username"] or (input("Username: ").strip() if is_interactive else "")
-    if not name:
-        raise InvalidInput("A name is needed.", hint=f"Use --username or {NAME_VARIABLE}.", field="username")
-    password = typed_password() if is_interactive else os.environ.get(PASSWORD_VARIABLE)
-    change = PersonChange(email=options["email"], is_staff=True, is_superuser=True)
-    return add_person(operator(), name, change, password=password).username
+    def act(self, options: dict[str, Any]) -> CommandAnswer:
+        """Create the superuser, with prompts unless `noinput` is set."""
+        is_interactive = not options["noinput"]
+        name = options["username"] or (input("Username: ").strip() if is_interactive else "")
+        if not name:
+            hint = f"Use --username or {NAME_VARIABLE}."
+            raise InvalidInput("A name is needed.", hint=hint, field="username")
+        password = typed_password() if is_interactive else os.environ.get(PASSWORD_VARIABLE)
+        change = PersonChange(email=options["email"], is_staff=True, is_superuser=True)
+        user = add_person(operator(), name, change, password=password)
+        return CommandAnswer({"user": user.username}, f"Created the superuser '{user}'.")

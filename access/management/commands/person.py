@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from access.answers import Answer, ShownAs
-from access.errors import Conflict, InvalidInput, NotFound
+from access.errors import Conflict, NotFound
 from access.groups import find_group
 from access.groups.members import read_role, set_member
 from access.management.command import (
@@ -50,10 +50,8 @@ examples:
 _SHOWN_ONCE: Final = "The password is shown only once."
 
 
-def _read_password(options: dict[str, Any]) -> str | None:
-    """The password from the source that the options name; None for --no-password and --link."""
-    if options.get("no_password") or options.get("link"):
-        return None
+def _read_password(options: dict[str, Any]) -> str:
+    """The password from the source that the options name."""
     if options["generate"]:
         return generated_password()
     return piped_password() if options["password_stdin"] else typed_password()
@@ -67,7 +65,7 @@ def add(options: dict[str, Any]) -> CommandAnswer:
         is_staff=options["staff"] or options["superuser"],
         is_superuser=options["superuser"],
     )
-    password = _read_password(options)
+    password = None if options["no_password"] or options["link"] else _read_password(options)
     name, address = name_and_email(options["name"]) if options["link"] else (options["name"], "")
     with transaction.atomic():
         values = replace(values, email=values.email or address or None)
@@ -90,7 +88,6 @@ def _with_password(user: User, text: str, shown: str | None) -> CommandAnswer:
 
 
 def _list_people(options: dict[str, Any]) -> CommandAnswer:
-    """All people with their groups."""
     people = list(User.objects.order_by("username").prefetch_related("memberships__group"))
     lines = "\n".join(_person_line(user) for user in people)
     none = "There are no people yet. Add one: loci person add NAME"
@@ -150,8 +147,6 @@ def activate(options: dict[str, Any]) -> CommandAnswer:
 def change_password(options: dict[str, Any]) -> CommandAnswer:
     """Set a new password."""
     user, password = find_person(options["name"]), _read_password(options)
-    if password is None:  # unreachable: the parser has no --no-password here
-        raise InvalidInput("There is no password.", field="password")
     set_password(operator(), user, password)
     text = f"'{user}' has a new password; their sessions have ended."
     return _with_password(user, text, password if options["generate"] else None)
@@ -177,7 +172,6 @@ def unlock(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _lock_line(row: Attempts) -> str:
-    """The lock as a line of the list."""
     who = row.user.get_username() if row.user else "unknown user"
     return f"{row.id}  {row.kind:<10}  {who} from {row.address}: {row.count} attempts, until {row.until:%Y-%m-%d %H:%M} UTC"
 
@@ -199,7 +193,6 @@ def _group_and_role(pair: str) -> tuple[Group, str]:
 
 
 def _person_line(user: User) -> str:
-    """The person as a line of the list."""
     marks = [
         mark
         for mark, applies in (

@@ -220,7 +220,6 @@ class TokenOut(Answer):
 
 
 def _bound_groups(token: ApiToken) -> str:
-    """The groups that the token is bound to, as text."""
     if token.all_groups:
         return "every group of its user"
     return ", ".join(group.slug for group in token.groups.all())

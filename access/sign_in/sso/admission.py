@@ -105,8 +105,6 @@ def create_user(visitor: Visitor) -> User:
         raise NotPermitted(f"The name '{visitor.label}' belongs to another person here.", hint=ASK)
     with transaction.atomic():
         user = add_person(_sign_in_actor(visitor), name, PersonChange(email=visitor.email), password=None)
-        user.set_unusable_password()
-        user.save(update_fields=["password"])
         _link_identity(user, visitor)
     return user
 

@@ -185,11 +185,6 @@ def read_answer(request: HttpRequest) -> tuple[Visitor, str]:
     except (jwt.PyJWTError, SuspiciousOperation, KeyError, TypeError, ValueError, AttributeError) as error:
         log.warning("a sign-in failed: %s: %s", type(error).__name__, error)
         raise NotPermitted("The sign-in provider's answer is not valid.", hint=_AGAIN) from error
-    return _read_visitor(claims), str(request.session.pop(NEXT, None) or "")
-
-
-def _read_visitor(claims: Mapping[str, Any]) -> Visitor:
-    """The visitor that the claims describe. An e-mail address counts only if the provider has verified it."""
     chosen = settings.LOCI.sign_in
     named = claims.get(chosen.groups_claim)
     values = [named] if isinstance(named, str) else named
@@ -201,4 +196,4 @@ def _read_visitor(claims: Mapping[str, Any]) -> Visitor:
         issuer=chosen.oidc_issuer,
         subject=str(claims["sub"]),
         groups=frozenset(map(str, values)) if isinstance(values, list) else None,
-    )
+    ), str(request.session.pop(NEXT, None) or "")

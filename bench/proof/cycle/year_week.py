@@ -17,7 +17,6 @@ from django.db import connection, connections
 from django.db.models import Max
 from django.utils import timezone
 
-from access.actor import WRITE
 from access.errors import Conflict
 from access.groups import find_or_create_group
 from access.tokens import operator
@@ -76,7 +75,7 @@ def _busy_cycle(week: list[Said]) -> tuple[Run, list[str]]:
     """Run a cycle while four threads store the week's texts and four recall."""
     faults: list[str] = []
     for group in sorted({draft.group for draft, _ in week}):
-        find_or_create_group(operator(), group, right=WRITE)
+        find_or_create_group(operator(), group)
     is_over = threading.Event()
     with ThreadPoolExecutor(WRITERS + READERS) as pool:
         writers = [pool.submit(_alone, _write, week[at::WRITERS], faults) for at in range(WRITERS)]

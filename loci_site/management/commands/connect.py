@@ -82,7 +82,10 @@ def connect(options: dict[str, Any], ledger: Ledger) -> list[str]:
     client, is_trial = options["client"], options["dry_run"]
     spec = spec_of(client, options["scope"])
     parts, places = _read_parts(options["hooks"]), read_places(options["place"])
-    _check_server(options)
+    if bool(options["url"]) != bool(options["token"]):
+        raise InvalidInput("--url and --token belong together.", field="url" if options["token"] else "token")
+    if options["url"] and not options["url"].startswith(("http://", "https://")):
+        raise InvalidInput("The address must begin with http:// or https://.", field="url")
     known = str(hook_settings(ledger, client).get("token", ""))
     token = known or _HIDDEN if is_trial else find_token(options, ledger)
     url = (options["url"] or base_url()).rstrip("/")
@@ -118,14 +121,6 @@ def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
     if not is_trial and not hook_settings(ledger, client) and revoke_client_token(secret):
         lines.append("Its token is revoked.")
     return lines
-
-
-def _check_server(options: dict[str, Any]) -> None:
-    """Raise InvalidInput if only one of --url and --token is given, or the address is none."""
-    if bool(options["url"]) != bool(options["token"]):
-        raise InvalidInput("--url and --token belong together.", field="url" if options["token"] else "token")
-    if options["url"] and not options["url"].startswith(("http://", "https://")):
-        raise InvalidInput("The address must begin with http:// or https://.", field="url")
 
 
 def find_token(options: dict[str, Any], ledger: Ledger) -> str:
@@ -188,7 +183,6 @@ def _describe_undo(change: FileChange, *, is_trial: bool) -> str:
 
 
 def _show_status(ledger: Ledger) -> CommandAnswer:
-    """Every client with its files, its server and whether its token works."""
     known, rows = ledger.read(), []
     for client, spec in CLIENTS.items():
         files = {scope: sorted(known.get(key_of(client, scope), {})) for scope in (USER, PROJECT)}

@@ -84,30 +84,27 @@ def systemd_unit(service: Service) -> str:
     ]
     if service.is_system:
         unit += ["After=network-online.target", "Wants=network-online.target"]
-        body += _system_lines(service)
+        is_in_a_home = any(
+            path.is_relative_to(folder)
+            for path in (Path(service.program[0]), service.home)
+            for folder in _HOMES
+        )
+        folder = (
+            ["StateDirectory=loci", "StateDirectoryMode=0700"]
+            if service.home == STATE_FOLDER
+            else [f"ReadWritePaths={quoted(str(service.home))}"]
+        )
+        body += [
+            f"User={_SYSTEM_USER}",
+            f"Group={_SYSTEM_USER}",
+            "# Variables such as LOCI_METRICS_TOKEN; all else is in config.toml in LOCI_HOME.",
+            "EnvironmentFile=-/etc/loci/loci.env",
+            *folder,
+            f"ProtectHome={'read-only' if is_in_a_home else 'yes'}",
+            _FOR_SYSTEM.rstrip(),
+        ]
     target = "multi-user.target" if service.is_system else "default.target"
     return "\n".join([*unit, "", *body, _FOR_ALL, "[Install]", f"WantedBy={target}", ""])
-
-
-def _system_lines(service: Service) -> list[str]:
-    """The lines of a service of the machine: its user, its folder, and what it may not reach."""
-    is_in_a_home = any(
-        path.is_relative_to(folder) for path in (Path(service.program[0]), service.home) for folder in _HOMES
-    )
-    folder = (
-        ["StateDirectory=loci", "StateDirectoryMode=0700"]
-        if service.home == STATE_FOLDER
-        else [f"ReadWritePaths={quoted(str(service.home))}"]
-    )
-    return [
-        f"User={_SYSTEM_USER}",
-        f"Group={_SYSTEM_USER}",
-        "# Variables such as LOCI_METRICS_TOKEN; all else is in config.toml in LOCI_HOME.",
-        "EnvironmentFile=-/etc/loci/loci.env",
-        *folder,
-        f"ProtectHome={'read-only' if is_in_a_home else 'yes'}",
-        _FOR_SYSTEM.rstrip(),
-    ]
 
 
 def quoted(word: str) -> str:
@@ -212,7 +209,6 @@ def _install_service(plan: _ServicePlan) -> Iterator[str]:
 
 
 def _uninstall_service(plan: _ServicePlan) -> Iterator[str]:
-    """Stop the service and delete its file; memories, keys and backups stay."""
     check_rights(plan)
     if not plan.path.exists():
         raise ServiceError(

@@ -69,7 +69,15 @@ class Command(BaseCommand):
     def _run(self, options: dict[str, Any]) -> None:
         server, home = settings.LOCI.server, settings.LOCI.home
         with bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
-            self._prepare(wants_model=not options["no_model"])
+            NewDatabase.is_allowed = True
+            if count := migrate_if_needed():
+                self._print(f"Prepared the database ({count} migrations).")
+            if kept := describe_kept_rule(read_index_state()):
+                self._print(kept)
+            if folder_status(model_folder(settings.LOCI.home)).state != "installed":
+                self._install_model(wants_model=not options["no_model"])
+            show_wanted()
+            connections.close_all()
             parts = _web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
                 parts.append(ServerPart("worker", _child_command("loci_site.worker.process")))
@@ -85,19 +93,11 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"The web process ended {DEATHS_IN_A_ROW} times in a row; its messages are above."
                 )
-        _close_database()
-        self._print("Loci has stopped.")
-
-    def _prepare(self, *, wants_model: bool) -> None:
-        NewDatabase.is_allowed = True
-        if count := migrate_if_needed():
-            self._print(f"Prepared the database ({count} migrations).")
-        if kept := describe_kept_rule(read_index_state()):
-            self._print(kept)
-        if folder_status(model_folder(settings.LOCI.home)).state != "installed":
-            self._install_model(wants_model=wants_model)
-        show_wanted()
+        # The last user of the database moves the WAL into the file: the children's threads may not have.
+        with suppress(DatabaseError), connection.cursor() as cursor:
+            cursor.execute("SELECT COUNT(*) FROM django_migrations")
         connections.close_all()
+        self._print("Loci has stopped.")
 
     def _install_model(self, *, wants_model: bool) -> None:
         """Install the model, or print what works without it."""
@@ -132,13 +132,6 @@ def _override_address(host: str | None, port: str | None) -> None:
     if port is not None:
         os.environ["LOCI_SERVER_PORT"] = port
     settings.LOCI = load_config(os.environ)
-
-
-def _close_database() -> None:
-    """Close the database as its last user, which moves the WAL into the file: the children's threads may not have."""
-    with suppress(DatabaseError), connection.cursor() as cursor:
-        cursor.execute("SELECT COUNT(*) FROM django_migrations")
-    connections.close_all()
 
 
 def _web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[ServerPart]:

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
 from access.groups.guarding import safe_label
+from access.tokens import bearer_secret
 from loci_site.config.middleware import DATA as POLICY
 from loci_site.mcp.server import run_tool
 from loci_site.mcp.transports.django_view import find_actor, mcp_server, receiver
@@ -79,11 +80,9 @@ def _is_ordinary(scope: Scope, headers: Headers) -> bool:
 
 
 async def _caller(headers: Headers) -> Actor | None:
-    scheme, _, secret = headers[b"authorization"].decode("latin-1").partition(" ")
-    if scheme.lower() != "bearer":
-        return None
+    secret = bearer_secret(headers[b"authorization"].decode("latin-1"))
     try:
-        return await find_actor(secret.strip(), via=Via.MCP)
+        return await find_actor(secret, via=Via.MCP) if secret else None
     except (NotAuthenticated, OperationalError):
         return None
 

@@ -25,7 +25,7 @@ from access.actor import Actor, Via
 from access.errors import NotAuthenticated, TooManyAttempts, as_storage_error
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
-from access.tokens import PREFIX, actor_for_secret
+from access.tokens import PREFIX, actor_for_secret, bearer_secret
 from loci_site.mcp.calls import acting_as, current_actor
 from loci_site.mcp.server import LociServer
 from loci_site.oauth.grants import actor_for_access_token, audience_of, challenge_of
@@ -130,7 +130,6 @@ class _TransportExchange(AsyncIterator[bytes]):
         self._unread: asyncio.TimerHandle | None = None
 
     async def start(self) -> Message:
-        """The transport's status and headers."""
         message = await self._next_message()
         if message is None:
             raise RuntimeError("The MCP transport ended without a response.")
@@ -204,8 +203,7 @@ count_failed = in_db_thread(count_failed_token)
 @csrf_exempt  # browsers never send a token in a header on their own
 async def mcp_view(request: HttpRequest) -> HttpResponseBase:
     """Answer one MCP request of the token's owner; the 401 says how to send a token."""
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    secret = secret.strip() if scheme.lower() == "bearer" else ""
+    secret = bearer_secret(request.headers.get("Authorization", ""))
     try:
         if settings.LOCI.access.oauth and secret and not secret.startswith(PREFIX):
             actor = await _find_program(secret, audience=audience_of(request))
@@ -229,7 +227,6 @@ def mcp_server() -> Server[Any]:
 
 
 async def _find_request_actor() -> Actor:
-    """The Actor that the view has set for this request."""
     return current_actor()
 
 

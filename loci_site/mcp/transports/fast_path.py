@@ -123,11 +123,6 @@ def _client_of_envelope(version: str, envelope: str) -> str | None:
 
 def answer_bytes(call: PlainCall, result: CallToolResult, *, server_info: Mapping[str, Any]) -> bytes:
     """The answer as JSON, in the spelling of its era."""
-    body = {"jsonrpc": "2.0", "id": call.id, "result": _result(call, result, server_info)}
-    return json.dumps(body, separators=(",", ":")).encode() if call.is_modern else to_json(body)
-
-
-def _result(call: PlainCall, result: CallToolResult, server_info: Mapping[str, Any]) -> dict[str, Any]:
     texts = [part.text for part in result.content if isinstance(part, TextContent)]
     shown: dict[str, Any] = {"content": [{"text": text, "type": "text"} for text in texts]}
     shown["isError"] = bool(result.is_error)
@@ -137,7 +132,8 @@ def _result(call: PlainCall, result: CallToolResult, server_info: Mapping[str, A
         shown["structuredContent"] = result.structured_content
     if call.is_modern:
         shown["_meta"] = {SERVER_INFO_META_KEY: server_info}
-    return shown
+    body = {"jsonrpc": "2.0", "id": call.id, "result": shown}
+    return json.dumps(body, separators=(",", ":")).encode() if call.is_modern else to_json(body)
 
 
 def json_headers(body: bytes) -> HeaderList:

@@ -31,7 +31,6 @@ from maintenance.cycle.compaction.verify import (
     select_answerable_probes,
     select_promising_probes,
 )
-from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_dates
@@ -69,7 +68,6 @@ class _CompactionCursor:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> "_CompactionCursor":
-        """The cursor that a run stored; the start if there is none."""
         if not stored:
             return cls()
         kind, which, scope = stored["after"] or ("", "", "")
@@ -77,7 +75,6 @@ class _CompactionCursor:
         return cls((kind, which, scope) if kind else None, windows, topics, is_done=stored["done"])
 
     def as_json(self) -> dict[str, Any]:
-        """The cursor as a run stores it."""
         return {"after": self.after, "windows": self.windows, "topics": self.topics, "done": self.is_done}
 
 
@@ -184,7 +181,6 @@ def prepare_summary(turn: Turn, topic: _Topic, encoder: Encoder) -> _ReadySummar
 
 
 def _read_sources(turn: Turn, topic: _Topic) -> list[Memory]:
-    """The topic's events that are still compactable, in order of time."""
     rows = compactable_events(turn).filter(key__in=topic)
     return list(rows.select_related("group", "thread").order_by("at", "key"))
 
@@ -249,7 +245,6 @@ def _find_probes(
 
 
 def _recall_visibility(turn: Turn) -> Visibility:
-    """What a recall in the group sees now."""
     return Visibility(
         groups=frozenset({turn.group.key}),
         include_global=True,
@@ -298,7 +293,7 @@ def record_summary(turn: Turn, summary: Memory, sources: Sequence[Memory], recor
     recorder.log(
         Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
     )
-    create_links(recorder, turn, summary, sources, kind=LinkKind.DERIVED, reason="summarises it")
+    recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
 
 
 def _compact_source(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> bool:

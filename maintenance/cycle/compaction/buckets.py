@@ -38,12 +38,10 @@ class _CompactionMark:
     seen: datetime
 
     def as_json(self) -> dict[str, Any]:
-        """The mark as a run stores it."""
         return {"horizon": self.horizon.isoformat(), "key": self.key, "seen": self.seen.isoformat()}
 
 
 def _parse_mark(stored: Mapping[str, Any] | None) -> _CompactionMark | None:
-    """The mark that a run stored; None if there is none."""
     if not stored:
         return None
     return _CompactionMark(
@@ -53,8 +51,6 @@ def _parse_mark(stored: Mapping[str, Any] | None) -> _CompactionMark | None:
 
 @dataclass(frozen=True)
 class _EventRow:
-    """The columns of an event that bucketing needs."""
-
     key: int
     bucket: Bucket
     updated: datetime
@@ -70,7 +66,6 @@ class _WindowPage:
 
 
 def _age_horizon(turn: Turn) -> datetime:
-    """The time before which events are old enough."""
     moment: datetime = turn.now - timedelta(days=turn.limits.compact_after_days)
     return moment
 

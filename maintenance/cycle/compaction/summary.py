@@ -165,7 +165,6 @@ def _collect_sentences(sources: Sequence[SummarySource]) -> list[_SourceSentence
 
 
 def _content_roots(text: str) -> list[str]:
-    """The roots of a text's words, without stop words."""
     return [root(word) for word in words(text) if word not in STOP_WORDS]
 
 

@@ -51,7 +51,12 @@ class _AverageLinkage:
                 chain.pop()
             elif len(chain) > 1 and nearest == chain[-2]:
                 del chain[-2:]
-                self._merge(min(at, nearest), max(at, nearest))
+                into, other = min(at, nearest), max(at, nearest)
+                self._sums[into] += self._sums[other]
+                self._sums[:, into] += self._sums[:, other]
+                self._sizes[into] += self._sizes[other]
+                self._is_free[other] = False
+                self.members[into] += self.members[other]
             else:
                 chain.append(nearest)
         return done
@@ -64,13 +69,6 @@ class _AverageLinkage:
         if before is not None and means[before] >= means[nearest]:
             nearest = before
         return nearest, float(means[nearest])
-
-    def _merge(self, into: int, other: int) -> None:
-        self._sums[into] += self._sums[other]
-        self._sums[:, into] += self._sums[:, other]
-        self._sizes[into] += self._sizes[other]
-        self._is_free[other] = False
-        self.members[into] += self.members[other]
 
 
 def _drop_outliers(similar: Matrix, rows: Sequence[int], *, cosine: float) -> list[int]:

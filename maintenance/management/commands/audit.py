@@ -21,7 +21,7 @@ from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, option
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
-from maintenance.audit_replay import PastMemory, memory_at
+from maintenance.audit_replay import memory_at
 from memories.browse.listing import LogRowOut
 from memories.draft import check_choice, check_range
 from memories.entities.statements import visible_versions
@@ -88,12 +88,23 @@ def show(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _show_past(options: dict[str, Any]) -> CommandAnswer:
-    """A memory at a past moment, rebuilt from the log."""
     if not options["memory"]:
         raise InvalidInput("--at needs --memory.", hint="Pass the memory's id.", field="memory")
     past = memory_at(operator(), options["memory"], options["at"])
     rows = [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
-    return CommandAnswer(past, in_lines(table_text(rows), _basis_text(past)))
+    source = (
+        f"Rebuilt from {past.rows} rows of the log."
+        if past.basis == "log"
+        else f"The log does not reach back to its start: {past.rows} later changes were undone from its present state."
+    )
+    unsure = (
+        f" Uncertain, because the changes of runs were destroyed: {', '.join(past.unsure)}."
+        if past.unsure
+        else ""
+    )
+    return CommandAnswer(
+        past, in_lines(table_text(rows), f"As of {past.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}")
+    )
 
 
 def export(options: dict[str, Any]) -> CommandAnswer:
@@ -106,7 +117,6 @@ def export(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _parse_filter(options: dict[str, Any]) -> LogFilter:
-    """The filter of the log from the command's options."""
     if options["operation"]:
         check_choice(options["operation"], Operation.values, field="operation")
     return LogFilter(
@@ -142,7 +152,6 @@ def _to_keep() -> str:
 
 
 def _chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
-    """A chain's line in the table of `verify`."""
     dropped = f"up to row {report.dropped:,}" if report.dropped else "-"
     verdict = "unbroken" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
     unlinked = f"{report.unlinked:,}" if report.unlinked else "-"
@@ -152,7 +161,6 @@ def _chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
 
 
 def _log_row(entry: AuditEntry, labels: Mapping[str, str]) -> list[str]:
-    """A row's line in the table of `show`."""
     about = str(entry.memory_id or "") or entry.subject or "-"
     at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
     chain = labels.get(entry.chain, entry.chain)
@@ -182,23 +190,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= _CELL_CHARS else f"{text[: _CELL_CHARS - 1]}…"
 
 
-def _basis_text(past: PastMemory) -> str:
-    """What a past state was rebuilt from, and which of its fields are uncertain."""
-    source = (
-        f"Rebuilt from {past.rows} rows of the log."
-        if past.basis == "log"
-        else f"The log does not reach back to its start: {past.rows} later changes were undone from its present state."
-    )
-    unsure = (
-        f" Uncertain, because the changes of runs were destroyed: {', '.join(past.unsure)}."
-        if past.unsure
-        else ""
-    )
-    return f"As of {past.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}"
-
-
 def _row_bar(total: int | None = None) -> "tqdm[Any]":
-    """A progress bar that counts rows of the log."""
     return tqdm(total=total, unit="row", file=sys.stderr, disable=None, leave=False)
 
 

@@ -76,7 +76,6 @@ def purge() -> CommandAnswer:
 
 
 def _backup_row(backup: Backup) -> tuple[str, str, str, str]:
-    """A backup's line in the table: name, time, size, and the number of memories or the fault."""
     if backup.manifest is None:
         return backup.name, "?", _size(backup.size_bytes), backup.fault
     count = str(backup.manifest.counts.get("memories_memory", 0))

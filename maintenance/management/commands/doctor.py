@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from access.management.command import CommandAnswer, LociCommand, flag
 from access.tokens import operator
-from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
+from maintenance.doctor import CheckStatus, examine, repair
 
 EXAMPLES: Final = """\
 examples:
@@ -41,16 +41,11 @@ class Command(LociCommand):
             else:
                 diagnosis = examine(operator(), quick=options["quick"], report=bar.set_description)
         body = {"is_well": diagnosis.is_well, **vars(diagnosis)}
-        return CommandAnswer(body, _as_table(diagnosis), status=0 if diagnosis.is_well else 1)
-
-
-def _as_table(diagnosis: Diagnosis) -> str:
-    """One line per repair and per check."""
-    lines = [f"repaired: {repair_text}" for repair_text in diagnosis.repairs]
-    width = max(len(finding.check) for finding in diagnosis.findings)
-    for f in diagnosis.findings:
-        advice = f" → {f.advice}" if f.advice else ""
-        lines.append(f"{f.verdict.upper():<7} {f.check:<{width}}  {f.detail}{advice}")
-    faults = ", ".join(f.check for f in diagnosis.findings if f.verdict is CheckStatus.WRONG)
-    lines.append(f"Something is wrong: {faults}." if faults else "All is well.")
-    return "\n".join(lines)
+        lines = [f"repaired: {repair_text}" for repair_text in diagnosis.repairs]
+        width = max(len(finding.check) for finding in diagnosis.findings)
+        for f in diagnosis.findings:
+            advice = f" → {f.advice}" if f.advice else ""
+            lines.append(f"{f.verdict.upper():<7} {f.check:<{width}}  {f.detail}{advice}")
+        faults = ", ".join(f.check for f in diagnosis.findings if f.verdict is CheckStatus.WRONG)
+        lines.append(f"Something is wrong: {faults}." if faults else "All is well.")
+        return CommandAnswer(body, "\n".join(lines), status=0 if diagnosis.is_well else 1)

@@ -32,28 +32,26 @@ def scan(options: dict[str, Any]) -> CommandAnswer:
     """Look through what is stored."""
     with StepBar("scan", unit="memory") as bar:
         done = scan_stored(operator(), dry_run=options["dry_run"], report=partial(bar.show, "memories"))
-    return CommandAnswer(ScanReport.json(done), _scan_text(done))
-
-
-def _scan_text(scan: ScanReport) -> str:
-    """What was found, by kind, and how to take it back."""
-    rows = [[kind, kind_of(kind).label, str(count)] for kind, count in sorted(scan.kinds.items())]
-    would = "would be " if scan.dry_run else ""
+    rows = [[kind, kind_of(kind).label, str(count)] for kind, count in sorted(done.kinds.items())]
+    would = "would be " if done.dry_run else ""
     former, checkpoints = (
-        format_count(scan.former, "former version"),
-        format_count(scan.checkpoints, "checkpoint"),
+        format_count(done.former, "former version"),
+        format_count(done.checkpoints, "checkpoint"),
     )
-    return in_lines(
-        table_text(rows, header=("kind", "", "places")) if rows else "",
-        f"{format_memory_count(scan.looked_at)} looked at. {scan.proposed} {would}listed in the Review,"
-        f" {scan.quarantined} {would}quarantined, {scan.noted} {would}only counted.",
-        f"{former} among them: agents get values masked, purge destroys them." if scan.former else "",
-        f"{checkpoints} with sensitive text, {scan.checkpoints_held} {would}held back."
-        if scan.checkpoints
-        else "",
-        f"To take it back: loci guard undo {scan.id}"
-        if not scan.dry_run and (scan.kinds or scan.checkpoints_held)
-        else "",
+    return CommandAnswer(
+        ScanReport.json(done),
+        in_lines(
+            table_text(rows, header=("kind", "", "places")) if rows else "",
+            f"{format_memory_count(done.looked_at)} looked at. {done.proposed} {would}listed in the Review,"
+            f" {done.quarantined} {would}quarantined, {done.noted} {would}only counted.",
+            f"{former} among them: agents get values masked, purge destroys them." if done.former else "",
+            f"{checkpoints} with sensitive text, {done.checkpoints_held} {would}held back."
+            if done.checkpoints
+            else "",
+            f"To take it back: loci guard undo {done.id}"
+            if not done.dry_run and (done.kinds or done.checkpoints_held)
+            else "",
+        ),
     )
 
 

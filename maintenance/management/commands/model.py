@@ -46,7 +46,6 @@ def find_folder(options: dict[str, Any]) -> ModelFolder:
 
 
 def _reported(report: Report) -> CommandAnswer:
-    """A report as JSON, and in one sentence."""
     return CommandAnswer(report, _describe_report(report))
 
 
@@ -73,7 +72,6 @@ def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
 
 
 def _describe_report(report: Report) -> str:
-    """The report in one sentence."""
     size = f"{report.size_bytes / 1e6:.1f} MB"
     if isinstance(report, InstallReport):
         verb = "was already installed" if report.was_installed else f"installed in {report.seconds:.1f} s"
@@ -91,7 +89,6 @@ def _describe_report(report: Report) -> str:
 
 
 def _embed_all(options: dict[str, Any]) -> CommandAnswer:
-    """Show the plan, or carry it out."""
     if options["dry_run"]:
         plan = plan_reembed(operator())
         return CommandAnswer({**vars(plan), "is_done": plan.is_done}, _plan_text(plan))
@@ -101,7 +98,6 @@ def _embed_all(options: dict[str, Any]) -> CommandAnswer:
 
 
 def _plan_text(plan: ReembedPlan) -> str:
-    """The plan in words."""
     if plan.is_done:
         return f"Nothing to do: the index holds {plan.target} vectors of all {plan.memories} memories."
     return (
@@ -111,7 +107,6 @@ def _plan_text(plan: ReembedPlan) -> str:
 
 
 def _done_text(done: ReembedResult) -> str:
-    """The result in words."""
     if not (done.memories or done.switched or done.pieces_deleted):
         return f"Nothing to do: the index holds {done.model} vectors."
     switched = f" The index was switched from {done.before}." if done.switched else ""

@@ -50,19 +50,18 @@ class Command(FaceCommand):
         if preview.in_use:
             raise Conflict(f"Nothing was restored: {preview.in_use}")
         if not options["yes"]:
-            self._confirm(preview, as_json=options["json"])
+            if options["json"] or not sys.stdin.isatty():
+                raise InvalidInput(
+                    "Nothing was restored: there is no terminal for confirming.",
+                    hint="Add --yes.",
+                    field="yes",
+                )
+            self.stdout.write(preview_text(preview))
+            if input("Restore it? Type yes: ").strip().casefold() != "yes":
+                raise Conflict("Nothing was restored.")
         with StepBar("restore") as bar:
             done = restore_backup(operator(), path, progress=bar.show)
         return CommandAnswer({**vars(done), "undo": _undo_command(done)}, result_text(done))
-
-    def _confirm(self, preview: RestorePreview, *, as_json: bool) -> None:
-        if as_json or not sys.stdin.isatty():
-            raise InvalidInput(
-                "Nothing was restored: there is no terminal for confirming.", hint="Add --yes.", field="yes"
-            )
-        self.stdout.write(preview_text(preview))
-        if input("Restore it? Type yes: ").strip().casefold() != "yes":
-            raise Conflict("Nothing was restored.")
 
 
 def preview_text(preview: RestorePreview) -> str:

@@ -4,11 +4,10 @@ from typing import Any, Final
 
 from access.management.command import CURSOR, DRY_RUN, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
-from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
+from maintenance.cycle.undo import find_run, preview_undo, undo_run
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run
-from maintenance.runs.listing import RunOut, list_runs
-from maintenance.runs.preview import read_changes
+from maintenance.runs.preview import RunOut, list_runs, read_changes
 from maintenance.runs.wording import format_counts
 from memories.management.output import FaceCommand, in_lines, table_text
 from memories.queries.pages import MAX_LIMIT
@@ -25,7 +24,6 @@ HEADER: Final = ("id", "when", "kind", "status", "group", "did")
 
 
 def _show_runs(options: dict[str, Any]) -> CommandAnswer:
-    """The runs, newest first."""
     page = list_runs(operator(), cursor=options["cursor"], limit=MAX_LIMIT)
     none = "Maintenance has not run yet. `loci compact --dry-run` shows what it would do."
     text = in_lines(
@@ -50,18 +48,6 @@ def undo(options: dict[str, Any]) -> CommandAnswer:
     """Restore every field that a run changed."""
     work = preview_undo if options["dry_run"] else undo_run
     done = work(operator(), options["id"], with_later=options["with_later"], force=options["force"])
-    return CommandAnswer(done, "\n".join(_undo_lines(done)))
-
-
-def _run_row(run: Run) -> list[str]:
-    """A run's line in the table."""
-    did = format_counts(run.counts) or "nothing"
-    group = run.group.slug if run.group else "all"
-    return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
-
-
-def _undo_lines(done: UndoResult) -> list[str]:
-    """What an undo did or would do, and the rows that it leaves, in words."""
     if done.dry_run:
         lines = [f"Would restore {done.restored} rows, and hide or remove {done.deleted} that the run made."]
     else:
@@ -71,7 +57,13 @@ def _undo_lines(done: UndoResult) -> list[str]:
     also = "would also be restored" if done.dry_run else "also restored"
     lines += [f"{also}: {id_} (edited since the run)" for id_ in done.versions]
     lines += [f"left: {kept.id or kept.row} ({kept.why})" for kept in done.kept]
-    return lines
+    return CommandAnswer(done, "\n".join(lines))
+
+
+def _run_row(run: Run) -> list[str]:
+    did = format_counts(run.counts) or "nothing"
+    group = run.group.slug if run.group else "all"
+    return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
 
 
 ID: Final = option("id", help="the run's id, or part of it")

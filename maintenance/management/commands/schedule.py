@@ -68,7 +68,6 @@ class Command(FaceCommand):
 
 
 def _job_row(job: JobStatus) -> list[str]:
-    """A job's line in the table."""
     took = format_duration(job.took_s)
     return [
         job.name,

@@ -1,9 +1,13 @@
-"""The files of a folder that may become evidence, and their texts. Runs on the command's machine, never for a client."""
+"""The files of a folder that may become evidence, and their texts. Runs on the command's machine, never for a client.
+
+Never read: a built-in list, then what each folder's .gitignore and .lociignore name, with git's rules.
+"""
 
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -12,8 +16,49 @@ from pathspec import GitIgnoreSpec
 from access.errors import InvalidInput, TooLarge
 from sources.artifacts.chunking.blocks import FileText
 from sources.artifacts.reading.documents import Unreadable, read_docx, read_pdf
-from sources.artifacts.reading.ignoring import IgnoreRules, built_in
 from sources.models import FileKind
+
+_IGNORE_FILES: Final = (".gitignore", ".lociignore")  # the second can take back what the first ignores
+_BUILT_IN: Final = Path(__file__).parent / "data" / "ignored.txt"
+_MAX_RULES_BYTES: Final = 256 * 1024
+
+
+@dataclass(frozen=True)
+class _IgnoreRules:
+    """The rules for a folder: those of its parents first, each with its depth in path components."""
+
+    layers: tuple[tuple[int, GitIgnoreSpec], ...] = ()
+
+    def within(self, folder: Path, depth: int) -> "_IgnoreRules":
+        """The rules of a folder `depth` components below the root, with its own ignore files."""
+        lines = [line for name in _IGNORE_FILES for line in _read_rules(folder / name)]
+        return _IgnoreRules((*self.layers, (depth, GitIgnoreSpec.from_lines(lines)))) if lines else self
+
+    def ignores(self, path: str, *, is_folder: bool = False) -> bool:
+        """True if the path is ignored. The innermost matching rule decides, except for secrets."""
+        name = f"{path}/" if is_folder else path
+        if built_in().match_file(name):
+            return True
+        parts = name.split("/")
+        for depth, spec in reversed(self.layers):
+            found = spec.check_file("/".join(parts[depth:]))
+            if found.include is not None:
+                return found.include
+        return False
+
+
+@cache
+def built_in() -> GitIgnoreSpec:
+    """The built-in list."""
+    return GitIgnoreSpec.from_lines(_BUILT_IN.read_text(encoding="utf-8").splitlines())
+
+
+def _read_rules(path: Path) -> Iterator[str]:
+    if path.is_symlink() or not path.is_file():
+        return
+    with path.open("rb") as stream:
+        yield from stream.read(_MAX_RULES_BYTES).decode("utf-8", "replace").splitlines()
+
 
 MAX_TEXT_BYTES: Final = 1024**2
 MAX_DOCUMENT_BYTES: Final = 32 * 1024**2  # a page of a PDF has many bytes and few words
@@ -67,7 +112,7 @@ def walk_files(root: Path, below: Path, rules: FileRules, skipped: Counter[str])
     Links are not followed: they could lead out of the folder.
     """
     rest = below.relative_to(root).parts
-    ignore = IgnoreRules().within(root, 0)
+    ignore = _IgnoreRules().within(root, 0)
     for depth, _ in enumerate(rest, start=1):
         at = root.joinpath(*rest[:depth])
         if ignore.ignores("/".join(rest[:depth]), is_folder=at.is_dir()):
@@ -82,7 +127,7 @@ def walk_files(root: Path, below: Path, rules: FileRules, skipped: Counter[str])
 
 
 def _walk_folder(
-    folder: Path, parts: Sequence[str], ignore: IgnoreRules, rules: FileRules, skipped: Counter[str]
+    folder: Path, parts: Sequence[str], ignore: _IgnoreRules, rules: FileRules, skipped: Counter[str]
 ) -> Iterator[FoundFile]:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
@@ -105,7 +150,6 @@ def _walk_folder(
 
 
 def _admitted(place: Path, path: str, rules: FileRules, skipped: Counter[str]) -> Iterator[FoundFile]:
-    """The file, unless patterns, size or name exclude it."""
     kind, size = kind_of(path), place.stat().st_size
     limit = max(MAX_DOCUMENT_BYTES, rules.max_bytes) if kind in DOCUMENTS else rules.max_bytes
     if not rules.admits(path):
@@ -168,10 +212,8 @@ def read_text(data: bytes, kind: FileKind) -> FileText:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         raise Unreadable("neither UTF-8 nor UTF-16") from None
-    return FileText(_to_lines(text))
-
-
-def _to_lines(text: str) -> list[str]:
-    """The lines as editors number them, without control characters."""
+    # The lines as editors number them, without control characters.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return ["".join(c for c in line if c == "\t" or c.isprintable() or ord(c) > 0x9F) for line in lines]
+    return FileText(
+        ["".join(c for c in line if c == "\t" or c.isprintable() or ord(c) > 0x9F) for line in lines]
+    )

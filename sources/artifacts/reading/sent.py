@@ -9,8 +9,7 @@ from zipfile import BadZipFile, ZipFile
 from django.core.files.uploadedfile import UploadedFile
 
 from access.errors import InvalidInput, TooLarge
-from sources.artifacts.reading.files import MAX_TEXT_BYTES
-from sources.artifacts.reading.ignoring import built_in
+from sources.artifacts.reading.files import MAX_TEXT_BYTES, built_in
 
 MAX_FILES: Final = 500  # more take longer than a browser waits
 MAX_UNPACKED_BYTES: Final = 64 * 1024**2

@@ -43,24 +43,20 @@ class _PostgresqlChunks:
     """ChunkIndex on PostgreSQL."""
 
     def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
-        """For each term the keys and lengths of the chunks that have it; one statement."""
         STEMS.learn(terms)
         room = room_of(visibility)
         return [(keys, words) for keys, words in fetch(_POSTINGS, [_queries_of(terms, room), room])]
 
     def counts(self, terms: Sequence[str], visibility: Visibility, *, most: int) -> list[int]:
-        """For each term the number of chunks with it; one statement."""
         STEMS.learn(terms)
         room = room_of(visibility)
         rows = fetch(_COUNT, [room, most, _queries_of(terms, room)])
         return [int(count) for (count,) in rows]
 
     def nearest(self, vector: Any, visibility: Visibility, *, limit: int) -> list[int]:
-        """Keys of the nearest chunks."""
         return [key for (key,) in fetch(_NEAREST, [room_of(visibility), vector_text(vector), limit])]
 
     def read(self, keys: Sequence[int], visibility: Visibility, vector: Any, model: str) -> list[FoundChunk]:
-        """The live chunks with these keys."""
         where, params = to_sql(chunk_rule(visibility), "c")
         if vector is None:
             rows = fetch(_ROWS_ALONE.format(where=where), [[*keys], *params])

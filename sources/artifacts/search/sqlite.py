@@ -37,14 +37,12 @@ class _SqliteChunks:
     """ChunkIndex on SQLite."""
 
     def postings(self, terms: Sequence[str], visibility: Visibility) -> list[tuple[str, str]]:
-        """For each term the keys and lengths of the chunks that have it; one statement."""
         expressions = json.dumps([expression_of([term], COLUMNS) for term in terms])
         where, params = to_sql(chunk_rule(visibility), "c")
         rows = fetch(_POSTINGS.format(word="word.value", where=where), [*params, expressions])
         return [tuple((row or " ").split(" ")) for (row,) in rows]
 
     def counts(self, terms: Sequence[str], visibility: Visibility, *, most: int) -> list[int]:
-        """For each term the number of chunks with it."""
         where, params = to_sql(chunk_rule(visibility), "c")
         sql = _COUNT.format(word="%s", where=where)
         rows = [fetch(sql, [expression_of([term], COLUMNS), *params, most]) for term in terms]
@@ -55,7 +53,6 @@ class _SqliteChunks:
         return [key for (key,) in fetch(_NEAREST, [vector.tobytes(), limit + FEW, room_of(visibility)])]
 
     def read(self, keys: Sequence[int], visibility: Visibility, vector: Any, model: str) -> list[FoundChunk]:
-        """The live chunks with these keys."""
         where, params = to_sql(chunk_rule(visibility), "c")
         rows = fetch(_ROWS.format(where=where), [model, json.dumps(keys), *params])
         empty = bytes(DIMENSIONS * 4)

@@ -25,7 +25,7 @@ from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import State
 from relations.models import Relation, RelationEvidence
 from sources.exporting import instance_id
-from sources.exporting.carried import carried_pieces
+from sources.exporting.lines import carried_pieces
 from sources.format import (
     FORMAT,
     GROUP,
@@ -42,11 +42,19 @@ from sources.format import (
 from sources.importing.drafts import check_as_own
 from sources.importing.importer import Importer, LineRules, Recognition
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
-from sources.importing.references import OTHER_GROUP, Targets, is_id, names_of, stored_rows
 from sources.importing.reports import RestoreReport
 from sources.importing.restoring.audit_chain import ChainIntake
 from sources.importing.restoring.guarding import ExportGuard
-from sources.importing.rows import build_row, find_barred, insert_rows
+from sources.importing.rows import (
+    OTHER_GROUP,
+    Targets,
+    build_row,
+    find_barred,
+    insert_rows,
+    is_id,
+    names_of,
+    stored_rows,
+)
 from storage.bulk import batches
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
@@ -138,7 +146,6 @@ def _split_batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
 
 
 def _evidence_ids(line: RawLine) -> list[str]:
-    """Ids of the memories that are evidence of a relation."""
     named = line.value.get("evidence")
     return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []
 
@@ -204,7 +211,10 @@ class ExportIntake:
             payload = {"added": dict(+self.added), "heads": self.chain.heads_by_origin()}
             with transaction.atomic():
                 audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
-        loose = self._link_successors()
+        loose = 0
+        for names in batches(self.successors, LINES_AT_ONCE):
+            with transaction.atomic():
+                loose += self._link(names)
         # A dry run holds the write lock until its end, so it skips work that is rolled back unseen.
         for thread in [] if self.dry_run else sorted(self.threads):
             with transaction.atomic():
@@ -274,13 +284,11 @@ class ExportIntake:
             self.threads.add(row.thread_id)
 
     def _note_successor(self, line: RawLine) -> None:
-        """Note a memory's successor, which may be on a later line."""
         successor = line.row.get("superseded_by")
         if is_id(successor):
             self.successors[line.row["id"]] = str(successor), line.number
 
     def _add_rows(self, kind: RecordKind, lines: list[RawLine]) -> list[LineFault]:
-        """Insert new rows; return the rejected lines."""
         self.targets.fetch_memories(
             [line.row for line in lines], [id_ for line in lines for id_ in _evidence_ids(line)]
         )
@@ -325,7 +333,6 @@ class ExportIntake:
         inserted: Sequence[tuple[int, RawLine, Model]],
         embedded: Sequence[EmbeddedText],
     ) -> None:
-        """Write the pieces and evidence of inserted rows, and note targets and successors."""
         pieces, evidence = list[tuple[Memory, EmbeddedText]](), list[RelationEvidence]()
         for at, line, row in inserted:
             self._note_targets(kind, row, line)
@@ -346,14 +353,6 @@ class ExportIntake:
             rows = [row for _, _, row in inserted if isinstance(row, Memory)]
             record_findings((row, self.guard.findings.get(str(row.id), ())) for row in rows)
         RelationEvidence.objects.bulk_create(evidence)
-
-    def _link_successors(self) -> int:
-        """Link superseded rows to their successors; return the number of successors that are missing."""
-        loose = 0
-        for names in batches(self.successors, LINES_AT_ONCE):
-            with transaction.atomic():
-                loose += self._link(names)
-        return loose
 
     def _link(self, names: list[str]) -> int:
         replaced = Memory.objects.filter(id__in=names, superseded_by=None).exclude(state=State.LIVE)

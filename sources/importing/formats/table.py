@@ -13,10 +13,9 @@ from memories.draft import DEFAULT_IMPORTANCE, Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
 from sources.importing.formats.texts import parse_timestamp
-from sources.importing.importer import LineRules, source_name
+from sources.importing.importer import LineRules, SourceRecord, source_name
 from sources.importing.lines import first_bytes, open_file
 from sources.importing.reading.values import ref_of, short_hash, tags_of
-from sources.importing.records import SourceRecord
 
 ENDINGS: Final = (".csv", ".tsv")
 COLUMNS: Final = ("id", "text", "type", "tags", "timestamp", "author", "thread", "group", "importance")

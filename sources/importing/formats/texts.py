@@ -10,9 +10,8 @@ from memories.draft import Draft
 from memories.language.cleaning import FORMS, parse_moment
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Recognition, source_name
+from sources.importing.importer import LineRules, Recognition, SourceRecord, source_name
 from sources.importing.lines import first_bytes, first_object, read_lines
-from sources.importing.records import SourceRecord
 
 # Fields that become columns; all others are kept as metadata.
 _COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})

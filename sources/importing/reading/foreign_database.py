@@ -1,13 +1,15 @@
 """SQLite databases of other programs: opened for reading only, and left as they are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from access.errors import InvalidInput
-from sources.importing.lines import first_bytes
+from sources.importing.lines import first_bytes, open_file
+from sources.importing.reading.json_stream import read_items
+from sources.importing.reading.values import dict_of
 from storage.sqlite.driver import choose_driver
 
 _MAGIC: Final = b"SQLite format 3\x00"
@@ -21,7 +23,6 @@ class _ForeignDatabase:
         self._connection = connection
 
     def columns(self, table: str) -> frozenset[str]:
-        """Names of a table's columns; empty if there is no such table."""
         found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
         return frozenset(str(name) for (name,) in found)
 
@@ -72,3 +73,18 @@ def tables_of(path: Path) -> dict[str, frozenset[str]]:
             return {name: database.columns(name) for name in names}
     except InvalidInput:
         return {}
+
+
+def rows_or_elements(path: Path, kinds: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a database, or the elements of the lists in a JSON file, each with its kind; `kinds` by table."""
+    found = tables_of(path)
+    if found:
+        with open_foreign(path) as database:
+            for table, kind in kinds.items():
+                if table in found:
+                    yield from ((kind, row) for row in database.rows(table, order="rowid"))
+        return
+    with open_file(path) as file:
+        for key, value, is_element in read_items(file):
+            if is_element and key in kinds.values():
+                yield key, dict_of(value)

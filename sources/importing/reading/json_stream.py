@@ -60,7 +60,6 @@ class _JsonStream:
         self._text, self._at, self._before, self._is_over = "", 0, 0, False
 
     def items(self) -> Iterator[_JsonItem]:
-        """See read_items()."""
         match self._next():
             case "[":
                 yield from self._elements("")

@@ -101,7 +101,6 @@ class ChainIntake:
         return ""
 
     def _fault(self, entry: AuditEntry, payload: dict[str, Any] | None) -> str:
-        """Why a row does not follow the one before it, or ""."""
         seq, previous = self._head(entry)
         if is_anchor(entry) and seq == 0:
             # The file's chain starts here. A later row records the drop: verify_chain() looks for it.

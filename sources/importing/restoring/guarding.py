@@ -24,7 +24,7 @@ from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
 from memories.language.dress.quotes import strings_in
 from memories.types import VISIBLE_TRUSTS, Trust
-from sources.exporting.carried import SEAL, has_seal
+from sources.exporting.lines import SEAL, has_seal
 from sources.format import GROUP, MEMORY, RecordKind
 
 _FORMER_DOUBT: Final = "disputed"  # a trust up to 0.3.0

@@ -17,7 +17,7 @@ from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replace_file, replace_sealed_file
 from sources.format import counts_text
 from sources.sharing import EXPORTERS, NAMES, SharedReport, export_as
-from storage.encryption import DatabaseKey, KeyProblem, database_key
+from storage.encryption import KeyProblem, database_key
 
 EXAMPLES: Final = """\
 examples:
@@ -60,7 +60,6 @@ class Command(FaceCommand):
 
 
 def _export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
-    """An export of Loci, to a file or standard output."""
     if options["encrypt"] and path is None:
         raise InvalidInput(
             "An encrypted export needs a file.", hint="loci export FILE --encrypt", field="file"
@@ -70,7 +69,17 @@ def _export_whole(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
             f"{path} already exists.", hint="Name a new file, or replace it with --overwrite.", field="file"
         )
     if path and options["encrypt"]:
-        target: Any = replace_sealed_file(path, _key_for_export())
+        try:
+            key = database_key()
+        except KeyProblem as problem:
+            raise InvalidInput(str(problem), field="encrypt") from problem
+        if key is None:
+            raise InvalidInput(
+                "This store has no key to encrypt an export with.",
+                hint="Set storage.encryption, or encrypt the file with another program.",
+                field="encrypt",
+            )
+        target: Any = replace_sealed_file(path, key)
     else:
         target = replace_file(path) if path else nullcontext(sys.stdout)
     with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
@@ -97,21 +106,6 @@ def share(path: Path | None, options: dict[str, Any]) -> CommandAnswer:
         )  # fmt: skip
     text = f"Exported {counts_text(report.counts)} of {format_count(len(report.groups), 'group')}."
     return CommandAnswer(SharedReport.json(report), text)
-
-
-def _key_for_export() -> DatabaseKey:
-    """The store's key; raises InvalidInput if it has none."""
-    try:
-        key = database_key()
-    except KeyProblem as problem:
-        raise InvalidInput(str(problem), field="encrypt") from problem
-    if key is None:
-        raise InvalidInput(
-            "This store has no key to encrypt an export with.",
-            hint="Set storage.encryption, or encrypt the file with another program.",
-            field="encrypt",
-        )
-    return key
 
 
 def report_text(report: ExportReport) -> str:

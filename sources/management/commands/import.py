@@ -89,7 +89,6 @@ class Command(FaceCommand):
         return CommandAnswer({"format": importer.name, **type(report).json(report)}, text, fault=fault)
 
     def _import(self, file: Path, options: dict[str, Any]) -> tuple[Importer, ImportReport]:
-        """Import a file; an encrypted export is unsealed first."""
         try:
             with readable(file, database_key()) as path:
                 return self._import_plain(path, options)
@@ -130,7 +129,6 @@ class Command(FaceCommand):
 
 
 def _show_sample(report: ImportReport) -> str:
-    """The first texts of a report, each on a new line."""
     shown = [
         f"\n  {each['type']}: {' '.join(each['content'].split())[:SAMPLE_CHARS]}" for each in report.sample
     ]
@@ -138,7 +136,6 @@ def _show_sample(report: ImportReport) -> str:
 
 
 def _list_faults(faults: tuple[LineFault, ...], unit: str) -> str:
-    """The first rejected lines with their reasons, each on a new line."""
     shown = "".join(f"\n  {unit} {fault.line}: {fault.why}" for fault in faults[:_FAULTS_SHOWN])
     more = len(faults) - _FAULTS_SHOWN
     return shown + (f"\n  … and {more} more; --json lists all" if more > 0 else "")

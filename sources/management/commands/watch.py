@@ -82,7 +82,6 @@ class Command(FaceCommand):
 
 
 def _scan_once(path: Path) -> CommandAnswer:
-    """Look through a watched folder here and now."""
     folder = find_by_path(operator(), path)
     with one_at_a_time():
         report = scan_folder(folder)
@@ -93,7 +92,6 @@ def _scan_once(path: Path) -> CommandAnswer:
 
 
 def _list_watched() -> CommandAnswer:
-    """The watched folders, and what is wrong with their files."""
     rows = [_folder_row(folder) for folder in list_folders(operator())]
     was_written = WatchedFolder.objects.filter(mode=WAS_WRITTEN)
     problems = [{"file": folder.path, "why": f"it {ONLY_READ}"} for folder in was_written]

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
+from maintenance.doctor.repairs import check_folds, repair_folds
 from maintenance.doctor.report import CheckStatus
-from maintenance.doctor.text_columns import check_folds, repair_folds
 from memories.models import Memory
 from tests.memories.builders import fresh, keep, row
 from tests.people import person

@@ -25,8 +25,13 @@ from maintenance import schedule
 from maintenance.jobs import HEARTBEAT, Job, run_job, take_lock
 from maintenance.models import JobLock
 from maintenance.schedule import job_status, list_schedule, pause_job, request_run, resume_job, run_now
-from maintenance.schedule.status import describe_schedule
-from maintenance.schedule.wording import format_duration, format_interval, format_next_run, format_state
+from maintenance.schedule.wording import (
+    describe_schedule,
+    format_duration,
+    format_interval,
+    format_next_run,
+    format_state,
+)
 from memories.review.stats import memory_stats
 from tests.loci_site.admin.conftest import browser_of
 from tests.people import agent, make_token, person

@@ -43,8 +43,7 @@ from memories.queries.snapshot import RELATED_ROWS, as_json, snapshot
 from memories.store import store
 from sources.exporting import export
 from sources.format import MEMORY
-from sources.importing.references import Targets
-from sources.importing.rows import build_row
+from sources.importing.rows import Targets, build_row
 from tests.loci_site.mcp.people import Agent
 from tests.people import agent, person
 

@@ -20,8 +20,7 @@ from memories.models import Memory
 from memories.types import State, Trust
 from relations.models import Relation
 from sources.importing import IMPORTERS, choose_importer
-from sources.importing.importer import LineRules
-from sources.importing.records import settle
+from sources.importing.importer import LineRules, settle
 from sources.importing.reports import LinesReport
 from tests.sources.importing.expected import EVENT, EXPECTED, RELATIONS, TROUBLE
 from tests.sources.importing.samples import DATA, IDS, SAMPLES, Sample, placed, zipped

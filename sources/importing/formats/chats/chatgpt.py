@@ -6,18 +6,15 @@ the way from `current_node` to the root. System and tool messages, and those hid
 
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from memories.draft import Draft
 from memories.types import Type
-from sources.importing.drafts import record_importer
-from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.drafts import tree_importer
+from sources.importing.formats.chats.turns import Conversation, elements_of, first_values, turn_record
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.reading.file_tree import FileTree
-from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 STARTS: Final = ("conversations",)
 ENDINGS: Final = (".zip", ".json")
@@ -25,22 +22,16 @@ INSTRUCTIONS: Final = "user_editable_context"
 TEXTS: Final = frozenset({"text", "multimodal_text"})
 
 
-def _is_chatgpt(path: Path) -> bool:
-    if path.is_file() and path.suffix.lower() not in ENDINGS:
-        return False
-    with FileTree(path) as tree:
-        return any("mapping" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS))
+def _is_chatgpt(tree: FileTree) -> bool:
+    return any("mapping" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS))
 
 
-def _read_chatgpt(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_chatgpt(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
     """The turns of every conversation, and once each text of the user's instructions."""
     instructions = set[str]()
-    with FileTree(path) as tree:
-        for first in list(first_values(tree, starts=STARTS)):
-            with tree.open(first.name) as file:
-                for item in read_items(file):
-                    if item.is_element:
-                        yield from _conversation_records(dict_of(item.value), instructions)
+    for first in list(first_values(tree, starts=STARTS)):
+        for item in elements_of(tree, first.name):
+            yield from _conversation_records(item, instructions)
 
 
 def _conversation_records(item: dict[str, Any], instructions: set[str]) -> Iterator[SourceRecord]:
@@ -58,14 +49,8 @@ def _conversation_records(item: dict[str, Any], instructions: set[str]) -> Itera
             continue
         role, text = text_of(author.get("role")), _parts_text(content)
         if role in ("user", "assistant") and text and not _is_hidden(message):
-            at = moment_of(message.get("create_time"))
-            yield turn_record(
-                conversation,
-                id_=text_of(message.get("id")) or short_hash(id_, text),
-                role=role,
-                text=text,
-                at=at,
-            )
+            turn, at = text_of(message.get("id")), moment_of(message.get("create_time"))
+            yield turn_record(conversation, id_=turn or short_hash(id_, text), role=role, text=text, at=at)
 
 
 def _seen_messages(mapping: dict[str, Any], last: str) -> Iterator[dict[str, Any]]:
@@ -130,7 +115,7 @@ def _instruction_records(
             yield SourceRecord(draft, place=conversation.title)
 
 
-CHATGPT = record_importer(
+CHATGPT = tree_importer(
     "chatgpt",
     "a data export of ChatGPT (zip, folder or conversations.json)",
     endings=ENDINGS,

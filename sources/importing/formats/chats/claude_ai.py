@@ -1,48 +1,36 @@
 """Claude's data export: the zip, its folder, or `conversations.json`. Conversations do not name their project."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from memories.draft import Draft
-from sources.importing.drafts import record_importer
-from sources.importing.formats.chats.turns import Conversation, first_values, turn_record
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.drafts import tree_importer
+from sources.importing.formats.chats.turns import Conversation, elements_of, first_values, turn_record
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.json_stream import read_items
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 STARTS: Final = ("conversations", "projects")
 ENDINGS: Final = (".zip", ".json", ".dms")
 DOCUMENTS: Final = "documents of projects, which are not memories"
 
 
-def _is_claude_ai(path: Path) -> bool:
-    if path.is_file() and path.suffix.lower() not in ENDINGS:
-        return False
-    with FileTree(path) as tree:
-        return any(
-            "chat_messages" in dict_of(first.values.get("")) for first in first_values(tree, starts=STARTS)
-        )
+def _is_claude_ai(tree: FileTree) -> bool:
+    firsts = first_values(tree, starts=STARTS)
+    return any("chat_messages" in dict_of(first.values.get("")) for first in firsts)
 
 
-def _read_claude_ai(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    """The turns of every conversation, and the instructions of projects."""
-    with FileTree(path) as tree:
-        names = tree.names(".json")
-        for name in names:
-            base = name.rpartition("/")[2].lower()
-            is_project = base.startswith("projects") or "projects/" in name.lower()
-            if len(names) > 1 and not (is_project or base.startswith("conversations")):
-                continue
+def _read_claude_ai(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
+    names = tree.names(".json")
+    for name in names:
+        base = name.rpartition("/")[2].lower()
+        if base.startswith("projects") or "projects/" in name.lower():
             with tree.open(name) as file:
-                if is_project:
-                    yield from _project_records(file)
-                    continue
-                for item in read_items(file):
-                    if item.is_element:
-                        yield from _conversation_records(dict_of(item.value))
+                yield from _project_records(file)
+        elif len(names) == 1 or base.startswith("conversations"):
+            for item in elements_of(tree, name):
+                yield from _conversation_records(item)
 
 
 def _conversation_records(item: dict[str, Any]) -> Iterator[SourceRecord]:
@@ -98,7 +86,7 @@ def _instruction_records(project: dict[str, Any]) -> Iterator[SourceRecord]:
     yield from (SourceRecord(skipped=DOCUMENTS) for _ in list_of(project.get("docs")))
 
 
-CLAUDE_AI = record_importer(
+CLAUDE_AI = tree_importer(
     "claude-ai",
     "a data export of Claude (zip, folder or conversations.json)",
     endings=ENDINGS,

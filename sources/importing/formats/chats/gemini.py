@@ -4,19 +4,18 @@ The export knows no conversations. The word "Prompted" is in the account's langu
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from access.errors import InvalidInput
 from guard.html import text_of_html
 from memories.draft import Draft
 from memories.types import Type
-from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.drafts import tree_importer
+from sources.importing.formats.chats.turns import elements_of
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.reading.file_tree import FileTree
-from sources.importing.reading.json_stream import peek, read_items
+from sources.importing.reading.json_stream import peek
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 _PRODUCTS: Final = frozenset({"gemini apps", "gemini", "bard"})
 ENDINGS: Final = (".zip", ".json")
@@ -24,12 +23,9 @@ _NO_PROMPT: Final = "activities that are not prompts"
 _NOT_PROMPTS: Final = ("Used ", "Gave feedback", "Selected preferred")
 
 
-def _is_gemini(path: Path) -> bool:
-    """CERTAIN for a list of activities of Gemini. A Takeout with HTML instead is refused with advice."""
-    if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".html"):
-        return False
-    with FileTree(path) as tree:
-        return any(True for _ in _activity_files(tree)) or bool(_html_files(tree))
+def _is_gemini(tree: FileTree) -> bool:
+    """True for a list of activities of Gemini. A Takeout with HTML instead is refused with advice."""
+    return any(True for _ in _activity_files(tree)) or bool(_html_files(tree))
 
 
 def _html_files(tree: FileTree) -> list[str]:
@@ -53,20 +49,14 @@ def _is_activity(item: dict[str, Any]) -> bool:
     return "title" in item and "time" in item and any(name.lower() in _PRODUCTS for name in products)
 
 
-def _read_gemini(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    with FileTree(path) as tree:
-        names = list(_activity_files(tree))
-        if not names and _html_files(tree):
-            raise InvalidInput(
-                "This Takeout has its activities as HTML.",
-                hint="Ask for JSON in Google Takeout.",
-                field="file",
-            )
-        for name in names:
-            with tree.open(name) as file:
-                for item in read_items(file):
-                    if item.is_element:
-                        yield _activity_record(dict_of(item.value))
+def _read_gemini(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
+    names = list(_activity_files(tree))
+    if not names and _html_files(tree):
+        raise InvalidInput(
+            "This Takeout has its activities as HTML.", hint="Ask for JSON in Google Takeout.", field="file"
+        )
+    for name in names:
+        yield from map(_activity_record, elements_of(tree, name))
 
 
 def _activity_record(item: dict[str, Any]) -> SourceRecord:
@@ -93,10 +83,11 @@ def _activity_record(item: dict[str, Any]) -> SourceRecord:
     )
 
 
-GEMINI = record_importer(
+GEMINI = tree_importer(
     "gemini",
     "Gemini's activities from Google Takeout, as JSON",
     endings=ENDINGS,
+    single=(*ENDINGS, ".html"),
     recognises=_is_gemini,
     read=_read_gemini,
     waiting=Waiting.FACTS,

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from memories.draft import Draft
 from memories.types import Type
+from sources.importing.importer import SourceRecord
 from sources.importing.reading.file_tree import FileTree
-from sources.importing.reading.json_stream import peek
-from sources.importing.reading.values import ref_of
-from sources.importing.records import SourceRecord
+from sources.importing.reading.json_stream import peek, read_items
+from sources.importing.reading.values import dict_of, ref_of
 
 NAMES: Final = {"user": "User", "human": "User", "assistant": "Assistant"}  # as recall knows the speakers
 
@@ -46,10 +46,14 @@ def turn_record(
 
 
 class _FirstValues(NamedTuple):
-    """A JSON file of an export with its first values."""
-
     name: str
     values: dict[str, Any]
+
+
+def elements_of(tree: FileTree, name: str) -> Iterator[dict[str, Any]]:
+    """The objects in the lists of a JSON file of an export."""
+    with tree.open(name) as file:
+        yield from (dict_of(item.value) for item in read_items(file) if item.is_element)
 
 
 def first_values(tree: FileTree, *, starts: tuple[str, ...]) -> Iterator[_FirstValues]:

@@ -3,25 +3,23 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
-from sources.importing.drafts import record_importer
+from sources.importing.drafts import tree_importer
 from sources.importing.formats.notes.folders import (
+    NOTES,
     PROBED,
     FoundNote,
     draft_of,
-    may_be_notes,
     notes_of,
     time_of,
 )
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, short_hash, tags_of, text_of
-from sources.importing.records import SourceRecord
 from sources.sections import split_sections, with_headings
 
 NO_NOTE: Final = "relations to notes that the folder does not have"
@@ -35,35 +33,34 @@ _TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 _MAX_RELATION_WORDS: Final = 4  # prose with a link at its end is not a relation
 
 
-def _is_basic_memory(path: Path) -> bool:
-    if not may_be_notes(path):
-        return False
-    with FileTree(path) as tree:
-        heads = (found.note.head for found in notes_of(tree, limit=PROBED))
-        return any("permalink" in head and ("type" in head or "title" in head) for head in heads)
+def _is_basic_memory(tree: FileTree) -> bool:
+    heads = (found.note.head for found in notes_of(tree, limit=PROBED))
+    return any("permalink" in head and ("type" in head or "title" in head) for head in heads)
 
 
-def _read_basic_memory(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_basic_memory(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
     """Each note as an entity with its observations and the rest of its text, then the relations."""
     relations: list[tuple[str, str, str]] = []
     titles = dict[str, str]()
-    with FileTree(path) as tree:
-        for found in notes_of(tree):
-            if found.why:
-                yield SourceRecord(why=found.why)
-                continue
-            permalink = text_of(found.note.head.get("permalink")) or found.name
-            titles |= {key.lower(): found.title for key in (found.title, found.stem, permalink)}
-            yield SourceRecord(_entity_draft(found, permalink), place=found.folder)
-            prose = []
-            for line in found.note.body.split("\n"):
-                if observation := _OBSERVATION.match(line):
-                    yield _observation_record(found, permalink, observation[1], observation[2])
-                elif relation := _relation_of(line):
-                    relations.append((found.title, *relation))
-                else:
-                    prose.append(line)
-            yield from _prose_records(found, permalink, "\n".join(prose))
+    for found in notes_of(tree):
+        if found.why:
+            yield SourceRecord(why=found.why)
+            continue
+        permalink = text_of(found.note.head.get("permalink")) or found.name
+        titles |= {key.lower(): found.title for key in (found.title, found.stem, permalink)}
+        yield SourceRecord(_entity_draft(found, permalink), place=found.folder)
+        prose = []
+        for line in found.note.body.split("\n"):
+            if observation := _OBSERVATION.match(line):
+                yield _observation_record(found, permalink, observation[1], observation[2])
+            elif relation := _relation_of(line):
+                relations.append((found.title, *relation))
+            else:
+                prose.append(line)
+        for section in split_sections("\n".join(prose)):
+            draft = draft_of(found, with_headings(found.title, section), "")
+            ref = ref_of(permalink, "text", section.ref)
+            yield SourceRecord(replace(draft, type=Type.SEMANTIC, source_ref=ref), place=found.folder)
     for subject, predicate, target in dict.fromkeys(relations):
         if title := titles.get(target.lower()):
             if title != subject:
@@ -111,17 +108,11 @@ def _relation_of(line: str) -> tuple[str, str] | None:
     return predicate, found[3].strip()
 
 
-def _prose_records(found: FoundNote, permalink: str, text: str) -> Iterator[SourceRecord]:
-    for section in split_sections(text):
-        draft = draft_of(found, with_headings(found.title, section), "")
-        ref = ref_of(permalink, "text", section.ref)
-        yield SourceRecord(replace(draft, type=Type.SEMANTIC, source_ref=ref), place=found.folder)
-
-
-BASIC_MEMORY = record_importer(
+BASIC_MEMORY = tree_importer(
     "basic-memory",
     "notes of basic-memory (folder, zip or one note)",
     endings=(".md", ".zip"),
+    single=(".zip", *NOTES),
     recognises=_is_basic_memory,
     read=_read_basic_memory,
 )

@@ -8,20 +8,19 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from memories.draft import Draft
 from memories.types import Type
-from sources.importing.drafts import record_importer
+from sources.importing.drafts import tree_importer
 from sources.importing.formats.chats.turns import Conversation, turn_record
 from sources.importing.formats.notes.folders import PROBED, FoundNote, draft_of, head_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_records, is_instruction
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.lines import first_object, parse_line
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import dict_of, list_of, moment_of, ref_of, short_hash, text_of
-from sources.importing.records import SourceRecord
 
 INDEX: Final = "MEMORY.md"
 KINDS: Final = {
@@ -40,19 +39,17 @@ _INJECTED: Final = re.compile(
 )
 
 
-def _is_claude_code(path: Path) -> bool:
+def _is_claude_code(tree: FileTree) -> bool:
+    path = tree.path
     if path.is_file() and path.suffix.lower() == ".jsonl":
         return {"sessionId", "type"} <= first_object(path).keys()
-    if path.is_file() and path.suffix.lower() not in (".md", ".mdc", ".zip"):
-        return False
     if path.is_file() and is_instruction(path.name):
         return True
-    with FileTree(path) as tree:
-        return (
-            any(PurePosixPath(name).name == INDEX for name in tree.names(".md"))
-            or any(_is_topic(found) for found in notes_of(tree, limit=PROBED))
-            or any(map(_is_session, tree.names(".jsonl")[:PROBED]))
-        )
+    return (
+        any(PurePosixPath(name).name == INDEX for name in tree.names(".md"))
+        or any(_is_topic(found) for found in notes_of(tree, limit=PROBED))
+        or any(map(_is_session, tree.names(".jsonl")[:PROBED]))
+    )
 
 
 def _is_topic(found: FoundNote) -> bool:
@@ -64,20 +61,19 @@ def _is_session(name: str) -> bool:
     return bool(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", PurePosixPath(name).stem))
 
 
-def _read_claude_code(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_claude_code(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
     """Topic files and free lines of the index, then the turns of transcripts if the rules ask for them."""
-    with FileTree(path) as tree:
-        yield from instruction_records(tree, _project_of)
-        for found in notes_of(tree):
-            if found.stem == PurePosixPath(INDEX).stem:
-                yield from _index_records(found)
-            elif not is_instruction(found.name):
-                yield _topic_record(found)
-        for name in tree.names(".jsonl"):
-            if rules.with_turns:
-                yield from _transcript_records(tree, name)
-            else:
-                yield SourceRecord(skipped=TURNS)
+    yield from instruction_records(tree, _project_of)
+    for found in notes_of(tree):
+        if found.stem == PurePosixPath(INDEX).stem:
+            yield from _index_records(found)
+        elif not is_instruction(found.name):
+            yield _topic_record(found)
+    for name in tree.names(".jsonl"):
+        if rules.with_turns:
+            yield from _transcript_records(tree, name)
+        else:
+            yield SourceRecord(skipped=TURNS)
 
 
 def _kind_of(found: FoundNote) -> str:
@@ -137,7 +133,6 @@ def _transcript_records(tree: FileTree, name: str) -> Iterator[SourceRecord]:
 
 
 def _turn_of(line: dict[str, Any], session: str) -> SourceRecord | None:
-    """The turn of a line, None if it has none."""
     role = text_of(line.get("type"))
     if role not in ("user", "assistant") or any(
         line.get(k) for k in ("isMeta", "isSidechain", "isCompactSummary")
@@ -174,10 +169,11 @@ def _part_text(part: dict[str, Any]) -> str:
     return ""
 
 
-CLAUDE_CODE = record_importer(
+CLAUDE_CODE = tree_importer(
     "claude-code",
     "memory folders, instruction files or transcripts of Claude Code",
     endings=(".md", ".jsonl", ".zip"),
+    single=(".md", ".mdc", ".jsonl", ".zip"),
     recognises=_is_claude_code,
     read=_read_claude_code,
 )

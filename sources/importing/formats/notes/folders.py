@@ -10,9 +10,9 @@ from access.errors import LociError
 from memories.draft import DEFAULT_IMPORTANCE, Draft
 from memories.types import Type
 from sources.importing.formats.notes.front_matter import Note, split_note
+from sources.importing.importer import SourceRecord
 from sources.importing.reading.file_tree import FileTree, is_hidden
 from sources.importing.reading.values import dict_of, moment_of, ref_of, tags_of, text_of
-from sources.importing.records import SourceRecord
 from sources.sections import split_sections, with_headings
 
 NOTES: Final = (".md", ".markdown")
@@ -68,11 +68,6 @@ def source_of_tree(format_name: str) -> Callable[[Path], str]:
             return f"{format_name}:{tree.name}"
 
     return source
-
-
-def may_be_notes(path: Path) -> bool:
-    """True for a folder, a zip or a file with a note's ending."""
-    return path.is_dir() or path.suffix.lower() in (".zip", *NOTES)
 
 
 def time_of(head: dict[str, Any]) -> datetime | None:

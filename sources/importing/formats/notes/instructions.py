@@ -7,9 +7,9 @@ from typing import Final
 
 from access.errors import LociError
 from sources.importing.formats.notes.front_matter import split_note
+from sources.importing.importer import InstructionsText, SourceRecord
 from sources.importing.reading.file_tree import FileTree, is_hidden
 from sources.importing.reading.values import list_of, text_of
-from sources.importing.records import InstructionsText, SourceRecord
 
 NAMES: Final = ("claude.md", "claude.local.md", "agents.md", "gemini.md")
 RULES: Final = ("/.claude/rules/", "/.cursor/rules/")

@@ -6,17 +6,16 @@ The first heading is the title. A title that an export made from the text itself
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from pathlib import PurePosixPath
+from typing import Final
 
 from memories.sessions.conversations import CONVERSATION
-from sources.importing.drafts import record_importer
+from sources.importing.drafts import tree_importer
 from sources.importing.formats.notes.folders import FoundNote, draft_of, notes_of
 from sources.importing.formats.notes.instructions import instruction_record
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import text_of
-from sources.importing.records import SourceRecord
 
 ENDINGS: Final = (".locus",)
 ID: Final = re.compile(r"locus-\d{8}-[\w-]+")
@@ -25,11 +24,8 @@ TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
 
-def _is_locus(path: Path) -> bool:
-    if path.is_file() and path.suffix.lower() not in (*ENDINGS, ".zip"):
-        return False
-    with FileTree(path) as tree:
-        return bool(tree.names(*ENDINGS))
+def _is_locus(tree: FileTree) -> bool:
+    return bool(tree.names(*ENDINGS))
 
 
 def is_locus_note(found: FoundNote) -> bool:
@@ -37,13 +33,11 @@ def is_locus_note(found: FoundNote) -> bool:
     return bool(ID.fullmatch(text_of(found.note.head.get("id"))))
 
 
-def _read_locus(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    with FileTree(path) as tree:
-        for name in tree.names(".md"):
-            if PurePosixPath(name).name == STANDING:
-                yield instruction_record(tree, name, place=PurePosixPath(name).parent.name)
-        for found in notes_of(tree, endings=ENDINGS):
-            yield locus_record(found)
+def _read_locus(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
+    for name in tree.names(".md"):
+        if PurePosixPath(name).name == STANDING:
+            yield instruction_record(tree, name, place=PurePosixPath(name).parent.name)
+    yield from map(locus_record, notes_of(tree, endings=ENDINGS))
 
 
 def locus_record(found: FoundNote) -> SourceRecord:
@@ -54,7 +48,17 @@ def locus_record(found: FoundNote) -> SourceRecord:
     if not content:
         return SourceRecord(why=f"{found.name}: it is empty")
     room = text_of(head.get("room"))
-    draft = replace(draft_of(found, content, ""), group=room or None, metadata=_metadata_of(head))
+    # The file is not a turn of the conversation it was taken from, so it does not join, or make, a thread.
+    values = {
+        "speaker": text_of(head.get("author")),
+        CONVERSATION: text_of(head.get(CONVERSATION))[:500],
+        "origin": text_of(head.get("origin")),
+    }
+    draft = replace(
+        draft_of(found, content, ""),
+        group=room or None,
+        metadata={name: value for name, value in values.items() if value},
+    )
     if is_locus_note(found):
         draft = replace(draft, source_ref=text_of(head["id"]))
     return SourceRecord(draft, place=room or found.folder)
@@ -76,20 +80,7 @@ def title_of(content: str) -> str:
     return f"{cut} …"
 
 
-def _metadata_of(head: dict[str, Any]) -> dict[str, Any]:
-    """What has no column: the author, the conversation it was taken from, and its origin before it was exported.
-
-    The file is not a turn of that conversation, so it does not join, or make, a thread.
-    """
-    values = {
-        "speaker": text_of(head.get("author")),
-        CONVERSATION: text_of(head.get(CONVERSATION))[:500],
-        "origin": text_of(head.get("origin")),
-    }
-    return {name: value for name, value in values.items() if value}
-
-
-LOCUS = record_importer(
+LOCUS = tree_importer(
     "locus",
     "a .locus file, or a folder or zip of them",
     endings=(*ENDINGS, ".zip"),

@@ -3,19 +3,17 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
-from sources.importing.drafts import record_importer
+from sources.importing.drafts import tree_importer
 from sources.importing.formats.notes.folders import folder_of, notes_of, section_records, source_of_tree
 from sources.importing.formats.notes.instructions import instruction_records, is_instruction
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.reading.file_tree import FileTree
 from sources.importing.reading.values import ref_of, tags_of
-from sources.importing.records import SourceRecord
 
 LEFT_OUT: Final = "templates, trash and conflict copies"
 NO_NOTE: Final = "links to notes that the vault does not have"
@@ -26,43 +24,27 @@ TAG: Final = re.compile(r"(?:^|\s)#([A-Za-z_][\w/-]*)")
 _CONFLICT: Final = re.compile(r"\((?:conflicted copy|conflict)[^)]*\)|sync-conflict", re.IGNORECASE)
 
 
-def _is_vault(path: Path) -> bool:
-    if path.is_file() and path.suffix.lower() != ".zip":
-        return False
-    with FileTree(path) as tree:
-        names = tree.names()
-    return any(name.startswith(".obsidian/") or "/.obsidian/" in name for name in names)
+def _is_vault(tree: FileTree) -> bool:
+    return any("/.obsidian/" in f"/{name}" for name in tree.names())
 
 
-def _read_vault(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
+def _read_vault(tree: FileTree, rules: LineRules) -> Iterator[SourceRecord]:
     """The sections of every note, an entity per note that a link joins, then the links."""
     links: dict[tuple[str, str], None] = {}
     titles: dict[str, str] = {}
-    with FileTree(path) as tree:
-        yield from instruction_records(tree, folder_of)
-        for found in notes_of(tree):
-            if is_instruction(found.name):
-                continue
-            if _is_left_out(found.name):
-                yield SourceRecord(skipped=LEFT_OUT)
-                continue
-            titles[found.stem.lower()] = found.stem
-            text = CODE.sub(" ", found.note.body)
-            links |= {(found.stem, target.strip().rpartition("/")[2]): None for target in LINK.findall(text)}
-            tags = tags_of(found.note.head.get("tags"), TAG.findall(text))
-            for record in section_records(found):
-                yield replace(record, draft=replace(record.draft, tags=tags)) if record.draft else record
-    yield from _link_records(links, titles)
-
-
-def _is_left_out(name: str) -> bool:
-    """True for templates and conflict copies; hidden folders are not read at all."""
-    folders = name.lower().split("/")[:-1]
-    return "templates" in folders or "template" in folders or bool(_CONFLICT.search(name))
-
-
-def _link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) -> Iterator[SourceRecord]:
-    """The notes that links join as entities, then a relation per link to another note."""
+    yield from instruction_records(tree, folder_of)
+    for found in notes_of(tree):
+        if is_instruction(found.name):
+            continue
+        if _is_left_out(found.name):
+            yield SourceRecord(skipped=LEFT_OUT)
+            continue
+        titles[found.stem.lower()] = found.stem
+        text = CODE.sub(" ", found.note.body)
+        links |= {(found.stem, target.strip().rpartition("/")[2]): None for target in LINK.findall(text)}
+        tags = tags_of(found.note.head.get("tags"), TAG.findall(text))
+        for record in section_records(found):
+            yield replace(record, draft=replace(record.draft, tags=tags)) if record.draft else record
     joined = [(a, titles[b.lower()]) for a, b in links if b.lower() in titles]
     pairs = [(a, b) for a, b in dict.fromkeys(joined) if a != b]
     for title in dict.fromkeys(name for pair in pairs for name in pair):
@@ -73,7 +55,13 @@ def _link_records(links: dict[tuple[str, str], None], titles: dict[str, str]) ->
     yield from (SourceRecord(skipped=NO_NOTE) for _, b in links if b.lower() not in titles)
 
 
-OBSIDIAN = record_importer(
+def _is_left_out(name: str) -> bool:
+    """True for templates and conflict copies; hidden folders are not read at all."""
+    folders = name.lower().split("/")[:-1]
+    return "templates" in folders or "template" in folders or bool(_CONFLICT.search(name))
+
+
+OBSIDIAN = tree_importer(
     "obsidian",
     "an Obsidian vault (folder or zip)",
     endings=(".zip",),

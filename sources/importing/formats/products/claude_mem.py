@@ -10,12 +10,11 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.lines import open_file
-from sources.importing.reading.foreign_database import open_foreign, tables_of
-from sources.importing.reading.json_stream import peek, read_items
+from sources.importing.reading.foreign_database import rows_or_elements, tables_of
+from sources.importing.reading.json_stream import peek
 from sources.importing.reading.values import (
-    dict_of,
     json_value,
     moment_of,
     ref_of,
@@ -24,7 +23,6 @@ from sources.importing.reading.values import (
     text_of,
     texts_of,
 )
-from sources.importing.records import SourceRecord
 
 PROMPTS: Final = "prompts"
 TABLES: Final = {"observations": "observations", "session_summaries": "summaries", "user_prompts": "prompts"}
@@ -47,27 +45,13 @@ def _is_claude_mem(path: Path) -> bool:
 
 def _read_claude_mem(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
     """Observations, then summaries of a database; those of an export in its order."""
-    found = tables_of(path)
-    if found:
-        with open_foreign(path) as database:
-            for table, kind in TABLES.items():
-                if table in found:
-                    for row in database.rows(table, order="rowid"):
-                        yield _record_of(kind, row)
-        return
-    with open_file(path) as file:
-        for key, value, is_element in read_items(file):
-            if is_element and key in TABLES.values():
-                yield _record_of(key, dict_of(value))
-
-
-def _record_of(kind: str, row: dict[str, Any]) -> SourceRecord:
-    match kind:
-        case "observations":
-            return _observation_record(row)
-        case "summaries":
-            return _summary_record(row)
-    return SourceRecord(skipped=PROMPTS)
+    for kind, row in rows_or_elements(path, TABLES):
+        if kind == "observations":
+            yield _observation_record(row)
+        elif kind == "summaries":
+            yield _summary_record(row)
+        else:
+            yield SourceRecord(skipped=PROMPTS)
 
 
 def _observation_record(row: dict[str, Any]) -> SourceRecord:

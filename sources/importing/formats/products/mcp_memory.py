@@ -12,11 +12,10 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft
 from memories.types import RELATION_SOURCE, Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.lines import first_object, open_file, read_lines
 from sources.importing.reading.json_stream import JsonFault, peek, read_items
 from sources.importing.reading.values import list_of, ref_of, short_hash, tags_of, text_of
-from sources.importing.records import SourceRecord
 
 _DANGLING: Final = "relations of an entity that the file does not have"
 

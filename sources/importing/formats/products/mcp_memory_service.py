@@ -7,10 +7,10 @@ from typing import Any, Final
 from memories.draft import Draft
 from memories.types import Type
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules
+from sources.importing.importer import LineRules, SourceRecord
 from sources.importing.lines import open_file
-from sources.importing.reading.foreign_database import open_foreign, tables_of
-from sources.importing.reading.json_stream import peek, read_items
+from sources.importing.reading.foreign_database import rows_or_elements, tables_of
+from sources.importing.reading.json_stream import peek
 from sources.importing.reading.values import (
     dict_of,
     json_value,
@@ -20,7 +20,6 @@ from sources.importing.reading.values import (
     tags_of,
     text_of,
 )
-from sources.importing.records import SourceRecord
 
 DELETED: Final = "memories that were deleted there"
 TYPES: Final[dict[str, str]] = {
@@ -41,15 +40,8 @@ def _is_service(path: Path) -> bool:
 
 
 def _read_service(path: Path, rules: LineRules) -> Iterator[SourceRecord]:
-    if tables_of(path):
-        with open_foreign(path) as database:
-            for row in database.rows("memories", order="rowid"):
-                yield _memory_record(row)
-        return
-    with open_file(path) as file:
-        for key, value, is_element in read_items(file):
-            if key == "memories" and is_element:
-                yield _memory_record(dict_of(value))
+    for _, row in rows_or_elements(path, {"memories": "memories"}):
+        yield _memory_record(row)
 
 
 def _memory_record(row: dict[str, Any]) -> SourceRecord:

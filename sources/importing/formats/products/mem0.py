@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from memories.draft import Draft
 from sources.importing.drafts import record_importer
-from sources.importing.importer import LineRules, Waiting
+from sources.importing.importer import LineRules, SourceRecord, Waiting
 from sources.importing.lines import open_file
 from sources.importing.reading.foreign_database import open_foreign, tables_of
 from sources.importing.reading.json_stream import peek, read_items
 from sources.importing.reading.values import dict_of, moment_of, ref_of, short_hash, tags_of, text_of
-from sources.importing.records import SourceRecord
 
 LISTS: Final = ("", "results", "memories", "data")
 DELETED: Final = "memories that were deleted there"
