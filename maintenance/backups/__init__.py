@@ -31,9 +31,9 @@ from maintenance.backups.open_copy import (
     describe_store,
     key_files,
     memory_ids,
-    pending_migrations,
     table_counts,
 )
+from maintenance.squashed_migrations import pending_migrations
 from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 from storage.progress import Progress, ignore_progress
 from storage.whole_file import DRAFT_SUFFIX
