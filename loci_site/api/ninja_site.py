@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import wraps
-from http.client import responses as STATUS_WORDS  # noqa: N812 - a table
+from http.client import responses as STATUS_WORDS
 from typing import Any, Final
 
 from django.conf import settings
