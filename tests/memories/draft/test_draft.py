@@ -1,5 +1,6 @@
 """Each field of a draft is checked, and the error names the field and what is allowed."""
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -88,3 +89,12 @@ def test_a_draft_that_is_clean_already_is_not_made_again() -> None:
     assert check_draft(Draft(" Tea\x07 at four. ", tags=("Tea",))) == Draft(
         "Tea at four.", tags=("tea",), removed_characters=1
     )
+
+
+def test_a_heap_of_marks_in_a_source_is_refused_at_once() -> None:
+    """Sorting these marks, which normalising does, takes seconds, in which no other thread runs."""
+    heap, began = "a" + "\u0301\u0316" * 40_000, time.process_time()
+    with pytest.raises(InvalidInput, match="at most 200") as refused:
+        check_draft(Draft("The port is 8081.", source=heap))
+    assert refused.value.field == "source"
+    assert time.process_time() - began < 1
