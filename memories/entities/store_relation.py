@@ -37,7 +37,7 @@ from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
-MAX_PREDICATE_CHARS = 80
+_MAX_PREDICATE_CHARS = 80
 MAX_EVIDENCE = 20
 _CHANGING = ("confidence", "valid_to", "valid_to_known_at")  # by a restatement
 _NO_WORD = re.compile(r"[^\w]+")
@@ -156,7 +156,7 @@ def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
 
 def check_relation(draft: RelationDraft) -> str:
     """The predicate in lower case with underscores. Raises InvalidInput if a field is not allowed."""
-    text = clean_line(draft.predicate, field="predicate", max_chars=MAX_PREDICATE_CHARS)
+    text = clean_line(draft.predicate, field="predicate", max_chars=_MAX_PREDICATE_CHARS)
     predicate = _NO_WORD.sub("_", text.lower()).strip("_")
     if not predicate:
         raise InvalidInput(
@@ -196,7 +196,7 @@ def _guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> Re
         field: admit(clean_line(value, field=field, max_chars=most), door, group, field=field).value
         for field, most in (
             ("subject", MAX_NAME_CHARS),
-            ("predicate", MAX_PREDICATE_CHARS),
+            ("predicate", _MAX_PREDICATE_CHARS),
             ("object", MAX_NAME_CHARS),
         )
         if not _is_memory_id(value := getattr(draft, field))
