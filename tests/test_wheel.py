@@ -50,25 +50,9 @@ def test_the_wheel_pins_what_the_tests_ran_with_and_carries_the_docs() -> None:
 
 
 @pytest.mark.server
-def test_it_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
-    home, port = tmp_path / "home", free_port()
-    command = [str(installed / "loci-team-memory"), "up", "--no-worker", "--no-model", "--port", str(port)]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=outside(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        up = Running(process, home, port)
-        try:
-            up.read_until(READY)
-            assert up.health()[0] == 200
-        finally:
-            up.stop()
-    assert "manage.py" not in up.output
-    # It is on no PATH here, so a hint names the place.
-    assert f"{installed / 'loci-team-memory'} token create NAME" in up.output
-
-
-@pytest.mark.server
-def test_packages_and_files_of_the_same_names_are_left_alone(installed: Path, tmp_path: Path) -> None:
+def test_it_runs_outside_the_checkout_and_leaves_what_has_its_names_alone(
+    installed: Path, tmp_path: Path
+) -> None:
     """Others install a `storage` too, and a folder may have a `guard.py`: none of Loci's programs runs them."""
     names = sorted(set(PACKAGES) - {"loci_site"})
     environment, folder, home = installed.parent, tmp_path / "folder", tmp_path / "home"
@@ -99,7 +83,7 @@ def test_packages_and_files_of_the_same_names_are_left_alone(installed: Path, tm
 
     python = str(environment / "bin" / "python")
     celery = [python, "-P", "-m", "celery", "-A", "loci_site", "report"]
-    up = [str(environment / "bin" / "loci"), "up", "--no-model", "--port", str(free_port())]
+    up = [str(environment / "bin" / "loci-team-memory"), "up", "--no-model", "--port", str(free_port())]
     with subprocess.Popen(
         up, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -117,6 +101,9 @@ def test_packages_and_files_of_the_same_names_are_left_alone(installed: Path, tm
         finally:
             running.stop()
     assert "foreign code ran" not in running.output
+    assert "manage.py" not in running.output
+    # It is on no PATH here, so a hint names the place.
+    assert f"{installed / 'loci-team-memory'} token create NAME" in running.output
     call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}  # fmt: skip
     assert '"serverInfo"' in run("loci", "mcp", "--stdio", stdin=json.dumps(call) + "\n")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import wraps
+from http.client import responses as STATUS_WORDS
 from typing import Any, Final
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from access.errors import InvalidInput, NotFound, TooLarge
 from access.tokens.stored_answers import KeyedWrite
 from loci_site.api.auth import actor_of, is_reading
 from loci_site.api.responses import DOCS_HINT, REPLAY_HEADER, MethodNotAllowed, answer, error_response
+from loci_site.api.schemas.answers import ERROR_STATUSES, ErrorOut
 from loci_site.config.keys import nearest
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 from loci_site.server.write_once import WrittenAnswer, write_once
@@ -52,8 +54,10 @@ class RestAPI(NinjaAPI):
         """The OpenAPI document, generated once per process."""
         if not hasattr(self, "_document"):
             self._document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+            self._document["components"]["schemas"][ErrorOut.__name__] = ErrorOut.model_json_schema()
             for address, operations in self._document["paths"].items():
                 for method, operation in operations.items():
+                    operation["responses"] |= _ERRORS
                     if method != "get" and not address.endswith("/recall"):
                         operation.setdefault("parameters", []).append(_PARAMETER)
         return self._document
@@ -138,6 +142,15 @@ def _is_too_large(request: HttpRequest) -> bool:
         return True
 
 
+# Every operation may answer these. Ninja would make a model for each status of each operation: seven hundred models, a
+# tenth of the time in which a server starts.
+_ERRORS: Final = {
+    status: {
+        "description": STATUS_WORDS[status],
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorOut.__name__}"}}},
+    }
+    for status in ERROR_STATUSES
+}
 _KEY_HEADER: Final = "Idempotency-Key"
 _PARAMETER: Final = {
     "in": "header",

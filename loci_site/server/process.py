@@ -26,9 +26,11 @@ def take_short_turns() -> None:
     """Shorten the turns of this process's threads; for processes in which many threads query the database.
 
     Objects alive now are frozen: with a server's million, a full garbage collection stopped every thread for 120 ms.
+    A process that left garbage alone while it was loading collects it from here on.
     """
     sys.setswitchinterval(TURN_S)
     gc.freeze()
+    gc.enable()
 
 
 def prefer_other_processes() -> None:

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import gc
 import logging
 import os
 import socket
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     if options.parent:
         end_with_parent(options.parent, grace_s=ORPHAN_S)
+    if not options.reload:  # there the application is loaded by a child process
+        gc.disable()  # until it has started: nearly all that is loaded stays
     config = server_config(is_reloading=options.reload)
     sock = socket.socket(fileno=options.fd) if options.fd is not None else config.bind_socket()
     serve(config, sock)

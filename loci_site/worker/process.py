@@ -1,6 +1,7 @@
 """The worker process of `loci up`: what `celery -A loci_site worker` runs, ended with its parent."""
 
 import argparse
+import gc
 import shutil
 import warnings
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parent = parser.parse_args(argv).parent
     if parent:
         end_with_parent(parent)
+    gc.disable()  # until it has started: nearly all that is loaded stays
     home = ensure_home(settings.LOCI.home)
     shutil.rmtree(home / "queue", ignore_errors=True)  # of a version that kept its messages in files
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.

@@ -37,6 +37,7 @@ from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
+_MAX_PREDICATE_CHARS = 80
 MAX_EVIDENCE = 20
 _CHANGING = ("confidence", "valid_to", "valid_to_known_at")  # by a restatement
 _NO_WORD = re.compile(r"[^\w]+")
@@ -155,7 +156,7 @@ def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
 
 def check_relation(draft: RelationDraft) -> str:
     """The predicate in lower case with underscores. Raises InvalidInput if a field is not allowed."""
-    text = clean_line(draft.predicate, field="predicate", max_chars=80)
+    text = clean_line(draft.predicate, field="predicate", max_chars=_MAX_PREDICATE_CHARS)
     predicate = _NO_WORD.sub("_", text.lower()).strip("_")
     if not predicate:
         raise InvalidInput(
@@ -191,8 +192,13 @@ def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
 def _guard_relation(draft: RelationDraft, group: Group | None, door: Door) -> RelationDraft:
     """The relation as the group's policy stores its words, which are not reviewed. Raises SensitiveText."""
     safe = {
-        field: admit(value, door, group, field=field).value
-        for field in ("subject", "predicate", "object")
+        # Cleaned first: what is far too long is refused unread.
+        field: admit(clean_line(value, field=field, max_chars=most), door, group, field=field).value
+        for field, most in (
+            ("subject", MAX_NAME_CHARS),
+            ("predicate", _MAX_PREDICATE_CHARS),
+            ("object", MAX_NAME_CHARS),
+        )
         if not _is_memory_id(value := getattr(draft, field))
     }
     return replace(draft, **safe)

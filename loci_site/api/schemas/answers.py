@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from functools import cache
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Final, Union, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -32,11 +32,13 @@ class ErrorOut(Document):
     field: str = ""
 
 
+ERROR_STATUSES: Final = (400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503)
+
+
 def responses(answer: AnswerClass | type[BaseModel], *statuses: int) -> dict[Any, Any]:
-    """What an operation answers, by status (default: 200), with its errors."""
+    """What an operation answers, by status (default: 200). RestAPI adds its errors to the document."""
     schema = schema_of(answer) if issubclass(answer, Answer) else answer
-    errors: dict[Any, Any] = {frozenset({400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503}): ErrorOut}
-    return errors | dict.fromkeys(statuses or (200,), schema)
+    return dict.fromkeys(statuses or (200,), schema)
 
 
 @cache

@@ -96,12 +96,12 @@ class Asker:
 
 @pytest.fixture(scope="module")
 def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """One person's client on a running `up`, the facts of its questions stored."""
+    """One person's client on a running `up`, in small on one web process, the facts of its questions stored."""
     folder = tmp_path_factory.mktemp("asked")
     with pytest.MonkeyPatch.context() as patch:
         copied_homes(patch)
         home = make_home(folder / "home")
-    with running(home, folder / "up.log", supervised=True, variables=LIMITS) as server:
+    with running(home, folder / "up.log", supervised=IS_WHOLE, variables=LIMITS) as server:
         other = home.witness("token", name="hostile")["secret"]
         with Client(server.port, home.secret, timeout_s=CALL_S) as client:
             for fact in FACTS:
@@ -232,9 +232,9 @@ def p95_ms(times: list[float]) -> float:
     return round(statistics.quantiles(times, n=100)[94] * 1000, 1)
 
 
-def memory_mb(up: Server) -> float:
-    """Memory of the two web processes below an `up` at rest, each shared page counted once (PSS), in MB."""
-    pids = both_web_processes(up)
+def memory_mb(server: Server) -> float:
+    """Memory of the web processes at rest, each shared page counted once (PSS), in MB."""
+    pids = both_web_processes(server) if IS_WHOLE else [server.process.pid]
     texts = [Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in pids]
     lines = [line for text in texts for line in text.splitlines() if line.startswith("Pss:")]
     return round(sum(int(line.split()[1]) for line in lines) / 1024, 1)
