@@ -31,7 +31,7 @@ from memories.models import Memory
 MAX_AT_ONCE = 500  # each memory is changed in a transaction of its own
 _MAX_TRIED = 100  # memories that the preview tries
 _MAX_ERRORS_SHOWN = 5
-SESSION_KEY = "bulk-undo"
+_LAST = "last-action"  # in the session
 _OF_VERBS = ("approve", "reject", "verify", "pin", "unpin", "forget", "restore")
 
 
@@ -109,12 +109,24 @@ class _BulkForm(ReasonForm):
         return (chosen,) if chosen else tuple(tag.strip().lower() for tag in typed.split(",") if tag.strip())
 
 
+def note_action(request: HttpRequest, undo_ids: Sequence[str], what: str, *, page: str) -> None:
+    """Note in the session how the person's last action is taken back, and the page that shows it then."""
+    if any(undo_ids):
+        request.session[_LAST] = {"ids": [*filter(None, undo_ids)], "what": what, "page": page}
+
+
+def last_action_on(request: HttpRequest, page: str = "") -> dict[str, Any] | None:
+    """The last action if it can be taken back; with `page`, only if it was done there."""
+    last: dict[str, Any] | None = request.session.get(_LAST)
+    return last if last and page in ("", last["page"]) else None
+
+
 class BulkActionsMixin(LociAdmin):
     """A list of memories whose actions ask first."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The list, with the last action if it can be taken back."""
-        extra = {"last_bulk": request.session.get(SESSION_KEY), **(extra_context or {})}
+        extra = {"last_action": last_action_on(request), **(extra_context or {})}
         answer: HttpResponse = super().changelist_view(request, extra)
         return answer
 
@@ -159,11 +171,11 @@ class BulkActionsMixin(LociAdmin):
         }
         return self.render(request, "admin/memories/memory/bulk.html", context)
 
-    def undo_bulk_view(self, request: HttpRequest) -> HttpResponse:
+    def undo_last_view(self, request: HttpRequest) -> HttpResponse:
         """Take the last action back, memory by memory; by POST only."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        last = request.session.pop(SESSION_KEY, None) or {"ids": []}
+        last = request.session.pop(_LAST, None) or {"ids": [], "page": self.url("changelist")}
         undone, refused = 0, list[str]()
         for undo_id in last["ids"]:
             try:
@@ -176,7 +188,7 @@ class BulkActionsMixin(LociAdmin):
             messages.success(request, line)
         for line in refused[:_MAX_ERRORS_SHOWN]:
             messages.error(request, line)
-        return HttpResponseRedirect(self.url("changelist"))
+        return HttpResponseRedirect(last["page"])
 
 
 def _to_each(change: _Change) -> _Apply:
@@ -218,9 +230,8 @@ def report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: 
         messages.error(request, line)
     if (more := len(done.refused) - _MAX_ERRORS_SHOWN) > 0:
         messages.error(request, gettext("{refused} more were refused.").format(refused=more))
-    if done.undo_ids:
-        what = gettext("{count} {past}").format(count=len(done.undo_ids), past=past)
-        request.session[SESSION_KEY] = {"ids": done.undo_ids, "what": what}
+    what = gettext("{count} {past}").format(count=len(done.undo_ids), past=past)
+    note_action(request, done.undo_ids, what, page=request.get_full_path())
 
 
 def _verb_action(name: str) -> _BulkAction:

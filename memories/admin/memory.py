@@ -9,15 +9,16 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, shorten
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import try_form
+from access.audit import collecting_rows
 from access.errors import LociError
-from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, menu_entry
+from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, last_action_on, menu_entry, note_action
 from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter, find_by_words
 from memories.admin.forms import DraftForm, EditForm
 from memories.admin.memory_page import graph_json, page_context
@@ -28,6 +29,7 @@ from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.purge import Certificate
 from memories.lifecycle.restore import RESTORABLE
 from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.undo import undo_id_of
 from memories.lifecycle.verbs import VERBS, Verb
 from memories.models import Memory
 from memories.queries.versions import find_current, find_memory, parse_short_id
@@ -72,7 +74,7 @@ class MemoryAdmin(BulkActionsMixin):
     )
     actions = tuple(map(menu_entry, BULK_ACTIONS))
     own_pages = {
-        "undo_last": ("undo-last/", "undo_bulk_view"),
+        "undo_last": ("undo-last/", "undo_last_view"),
         "edit": ("<str:object_id>/edit/", "edit_view"),
         "graph": ("<str:object_id>/graph/", "graph_view"),
         "verb": ("<str:object_id>/<str:verb>/", "verb_view"),
@@ -102,6 +104,7 @@ class MemoryAdmin(BulkActionsMixin):
         actor = actor_of(request)
         memory = find_memory(actor, _parse_object_id(object_id))
         context = page_context(self, actor, memory, query=request.GET.get("query", "")[:500])
+        context |= {"last_action": last_action_on(request, request.path)}
         return self.render(request, "admin/memories/memory/page.html", context)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
@@ -136,11 +139,14 @@ class MemoryAdmin(BulkActionsMixin):
         form = EditForm(memory, request.POST if request.method == "POST" else None)
 
         def save() -> HttpResponse:
-            edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
+            with collecting_rows() as work:
+                edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
             messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
             for found in edited.findings:
                 messages.info(request, gettext("Found {words}.").format(words=found.words))
-            return HttpResponseRedirect(self.url("change", edited.memory.id))
+            page = self.url("change", edited.memory.id)
+            note_action(request, [undo_id_of(actor, work)], pgettext("word", "edited"), page=page)
+            return HttpResponseRedirect(page)
 
         back = self.url("change", memory.id)
         context = {"title": gettext("Edit memory"), "form": form, "button": gettext("Save"), "back": back}
@@ -173,7 +179,8 @@ class MemoryAdmin(BulkActionsMixin):
             if request.method != "POST" or not form.is_valid():
                 return render_confirmation(self, request, question, form)
             quotes = form.cleaned_data.get("quotes", False)
-            done = chosen.apply(actor, memory.id, reason=form.cleaned_data["reason"], quotes=quotes)
+            with collecting_rows() as work:
+                done = chosen.apply(actor, memory.id, reason=form.cleaned_data["reason"], quotes=quotes)
         except LociError as refusal:
             if refusal.status in (403, 404):
                 raise
@@ -181,6 +188,7 @@ class MemoryAdmin(BulkActionsMixin):
             return HttpResponseRedirect(back)
         if done.certificate is None:
             messages.success(request, describe_change(chosen, done))
+            note_action(request, [undo_id_of(actor, work)], pgettext("word", chosen.button.past), page=back)
             return HttpResponseRedirect(back)
         messages.success(request, _describe_purge(done.certificate))
         return HttpResponseRedirect(self.url("changelist"))

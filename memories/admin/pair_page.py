@@ -14,9 +14,12 @@ from access.admin.columns import join_clauses
 from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
+from access.audit import collecting_rows
 from access.errors import LociError
+from memories.admin.bulk import note_action
 from memories.admin.forms import MemoryInput, group_choices
 from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.undo import undo_id_of
 from memories.lifecycle.verbs import Verb
 from memories.models import Memory
 
@@ -87,15 +90,18 @@ def pair_view(
     if request.method == "POST" and form.is_valid():
         is_preview = "preview" in request.POST
         try:
-            done = verb.apply(
-                actor, memory.id, other=form.value("other"), text=form.value("content"), reason=form.value("reason"),
-                dry_run=is_preview,
-            )  # fmt: skip
+            with collecting_rows() as work:
+                done = verb.apply(
+                    actor, memory.id, other=form.value("other"), text=form.value("content"), reason=form.value("reason"),
+                    dry_run=is_preview,
+                )  # fmt: skip
             if is_preview:
                 context |= {"would": done}
                 return admin.render(request, "admin/memories/memory/pair.html", context)
             messages.success(request, describe_change(verb, done))
-            return HttpResponseRedirect(admin.url("change", memory.id))
+            page = admin.url("change", memory.id)
+            note_action(request, [undo_id_of(actor, work)], pgettext("word", verb.button.past), page=page)
+            return HttpResponseRedirect(page)
         except LociError as refusal:
             if refusal.field == verb.other:
                 refusal.field = "other"

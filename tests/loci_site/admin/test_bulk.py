@@ -51,10 +51,39 @@ def test_the_last_action_is_taken_back(owner: Client, three: list[Memory]) -> No
     assert Memory.objects.filter(state="live").count() == 3
 
 
+@pytest.mark.parametrize(
+    ("verb", "sent", "state"),
+    [("retract", {"reason": "wrong"}, "retracted"), ("merge", {"other": "1", "reason": ""}, "merged")],
+)
+def test_a_memory_s_page_takes_back_what_was_done_there(
+    owner: Client, three: list[Memory], verb: str, sent: dict[str, str], state: str
+) -> None:
+    memory, into, _ = three
+    page = f"{LIST}{memory.id}/"
+    sent = sent | ({"other": str(into.id)} if "other" in sent else {})
+    shown = owner.post(f"{page}{verb}/", {**sent, "confirm": "1"}, follow=True).content.decode()
+    assert f"Your last action: {state}." in shown
+    assert Memory.objects.get(id=memory.id).state == state
+    assert "Your last action" not in owner.get(f"{LIST}{into.id}/change/").content.decode()
+    back = owner.post(f"{LIST}undo-last/", follow=True)
+    assert back.redirect_chain[-1][0] == f"{page}change/"
+    assert Memory.objects.get(id=memory.id).state == "live"
+
+
+def test_an_edit_is_taken_back_on_the_new_version_s_page(owner: Client, three: list[Memory]) -> None:
+    first = three[0]
+    form = owner.get(f"{LIST}{first.id}/edit/").context["form"]
+    sent = {name: form[name].value() or "" for name in form.fields} | {"content": "Quite another text."}
+    shown = owner.post(f"{LIST}{first.id}/edit/", sent, follow=True).content.decode()
+    assert "Your last action: edited." in shown
+    owner.post(f"{LIST}undo-last/")
+    assert Memory.objects.get(id=first.id).state == "live"
+
+
 def test_nobody_takes_back_anothers_action(owner: Client, member: Client, three: list[Memory]) -> None:
     act(owner, "forget", *three, confirm="1")
     session = member.session
-    session["bulk-undo"] = owner.session["bulk-undo"]
+    session["last-action"] = owner.session["last-action"]
     session.save()
     member.post(f"{LIST}undo-last/")
     assert Memory.objects.filter(state="forgotten").count() == 3
