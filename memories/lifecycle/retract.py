@@ -120,13 +120,16 @@ def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
 
 
 def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
-    """Record a curator as the one who withdrew a memory that an agent had retracted: the agent can no longer undo it."""
-    marks = Tombstone.objects.filter(group=memory.group, memory_id=memory.id, lifted_at=None)
+    """Record a curator as the one who withdrew a memory that an agent had retracted: the agent can no longer undo it.
+
+    The tombstone records it, since it is the text's, whichever of its copies the agent retracted.
+    """
     consequences = (gettext("it stays retracted, now by your decision: the agent can no longer undo that"),)
 
     def follow_up() -> DerivedChanges:
-        lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
-        marks.update(author_name=actor.name, **({"reason": reason} if reason else {}))
+        mark = lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
+        if mark is not None:
+            Tombstone.objects.filter(pk=mark.pk).update(author_name=actor.name, reason=reason or mark.reason)
         return DerivedChanges(payload={"confirmed": True})
 
     return change_fields(
