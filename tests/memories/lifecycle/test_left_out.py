@@ -16,6 +16,7 @@ from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import approve, pin, purge, reject, retract, verify
 from memories.models import Memory, Tombstone
 from memories.recall import RecallRequest, recall
+from memories.sessions.conversations.change import purge as purge_conversation
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
 
@@ -179,3 +180,18 @@ def test_rejecting_what_is_quarantined_hides_no_memory_that_counts(
     reject(person(alice), waiting.id)
     assert not Tombstone.objects.exists()
     assert found(alice) == [TEXT]
+
+
+@pytest.mark.parametrize("text", [TEXT, f"**{TEXT.lower()}**"])
+def test_nor_by_purging_a_conversation_that_says_it(alice: User, ledger: Group, text: str) -> None:
+    live = kept(person(alice), TEXT, group="ledger")
+    verify(person(alice), live.id)
+    helper = agent(alice, scopes=("read", "write", "curate"))
+    turn = kept(helper, text, group="ledger", thread="t", type="procedural")
+    assert turn.thread is not None
+    for dry_run in (True, False):
+        with pytest.raises(NotPermitted, match=str(live.id)):
+            purge_conversation(helper, turn.thread.id, dry_run=dry_run)
+    lines = purge_conversation(person(alice), turn.thread.id, dry_run=True).consequences
+    assert any(str(live.id) in line for line in lines)
+    assert TEXT in found(alice)
