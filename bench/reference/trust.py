@@ -15,7 +15,7 @@ or it is refused. REST, MCP, the commands and the browser all read this table.
 - **none**, **below**, **agents**, **all** are the policies of the memory's group. *below* applies to a change whose
   confidence is below the group's: the new text's, or else the memory's own.
 - **verified or pinned**: a person verified or pinned the memory. The column says what happens whatever the group's policy;
-  an empty cell: as the policy says. So does a change that would end or withdraw such a memory, as restoring a plan does.
+  an empty cell: as the policy says. So does a change that would end, withdraw, hide or destroy such a memory, as restoring a plan does.
 - A policy holds back changes of memories that recall returns: active and verified ones.
 
 A **dispute** is a fact next to trust. It changes neither the memory's trust nor its rank, and decay and cleanup take no

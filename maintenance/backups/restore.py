@@ -208,6 +208,7 @@ def _exchange_store(actor: Actor, done: RestoreResult, copy: Path, report: Progr
                 "tombstones": carried.tombstones,
                 "retracted": carried.retracted,
                 "purged": carried.purged,
+                "moved": carried.moved,
                 "stricter": dict(carried.stricter),
                 "replaced": replaced,  # the ends of the log's chains that the backup does not have
             },

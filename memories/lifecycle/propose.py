@@ -30,7 +30,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import as_json
 from memories.store.for_review import MAX_OPEN
-from memories.store.policy import Change, Treatment, held_back, judge_change
+from memories.store.policy import Change, held_back, held_with
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
@@ -85,18 +85,14 @@ def change_or_propose(
     """Carry a change out, or record it as a proposal if the table of memories.store.policy says that it waits.
 
     `run(dry_run=…)` carries it out; a proposal is made only of a change that would succeed. `preview` tells what approving
-    it would do, if that differs from a dry run. `reached` are other memories that it would withdraw: one
-    that the table holds back makes it wait too. `why`: the caller's own reason to wait.
+    it would do, if that differs from a dry run. `reached` are other memories that it would withdraw or
+    hide: one that the table holds back makes it wait too. `why`: the caller's own reason to wait.
 
     Raises:
         NotPermitted: the table refuses the change.
     """
     why = why or held_back(actor, change, memory, confidence=confidence)
-    if not why:
-        verdicts = ((row, judge_change(actor, change, row)) for row in reached())
-        held = ((row, verdict) for row, verdict in verdicts if verdict.treatment is not Treatment.NOW)
-        line = gettext("{id} goes with it: {by}")
-        why = next((line.format(id=row.id, by=verdict.why) for row, verdict in held), "")
+    why = why or held_with(actor, change, memory, reached())
     if not why:
         return run(dry_run=dry_run)
     version = memory_version(memory)  # as the caller saw it: the dry run changes the object

@@ -30,7 +30,6 @@ from memories.lifecycle.edit import (
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
-    also_left_out,
     barred_line,
     change_fields,
     check_successor,
@@ -48,6 +47,7 @@ from memories.store.for_review import link_successor
 from memories.store.policy import Change, is_by_agent, log_of
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
+from memories.store.withdrawn.left_out import also_left_out, left_out_with
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
 
@@ -120,13 +120,16 @@ def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
 
 
 def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
-    """Record a curator as the one who withdrew a memory that an agent had retracted: the agent can no longer undo it."""
-    marks = Tombstone.objects.filter(group=memory.group, memory_id=memory.id, lifted_at=None)
+    """Record a curator as the one who withdrew a memory that an agent had retracted: the agent can no longer undo it.
+
+    The tombstone records it, since it is the text's, whichever of its copies the agent retracted.
+    """
     consequences = (gettext("it stays retracted, now by your decision: the agent can no longer undo that"),)
 
     def follow_up() -> DerivedChanges:
-        lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
-        marks.update(author_name=actor.name, **({"reason": reason} if reason else {}))
+        mark = lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
+        if mark is not None:
+            Tombstone.objects.filter(pk=mark.pk).update(author_name=actor.name, reason=reason or mark.reason)
         return DerivedChanges(payload={"confirmed": True})
 
     return change_fields(
@@ -142,9 +145,9 @@ def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bo
 
 
 def _rows_withdrawn_with(memory: Memory) -> list[Memory]:
-    """The other memories that a retraction withdraws: copies of its text, and the summaries of all of them."""
+    """The other memories that a retraction withdraws, copies of its text and the summaries of all of them, or hides."""
     twins = recallable_copies(memory)
-    return [*twins, *find_reach(memory, [memory, *twins]).summaries]
+    return [*twins, *left_out_with([memory]), *find_reach(memory, [memory, *twins]).summaries]
 
 
 def _carry_out_retraction(
@@ -154,15 +157,15 @@ def _carry_out_retraction(
     consequences = [
         gettext("recall no longer returns it"),
         gettext("{barred_line}; a curator can lift that").format(barred_line=barred_line(memory)),
-        *also_left_out(memory),
     ]
-    if memory.state == State.MERGED and memory.superseded_by is not None:
-        consequences.append(
-            gettext("{id}, which it was merged into, is not affected").format(id=memory.superseded_by.id)
-        )
     with transaction.atomic():
         hold_groups([memory.group_id])
         twins = recallable_copies(memory)
+        hidden = [row for row in left_out_with([memory]) if row not in twins]
+        consequences += also_left_out([memory], hidden)
+        into = memory.superseded_by if memory.state == State.MERGED else None
+        if into is not None and into not in (*twins, *hidden):
+            consequences.append(gettext("{id}, which it was merged into, is not affected").format(id=into.id))
         reach = find_reach(memory, [memory, *twins])  # before the row loses the key of its summary
         placed = _put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)
         new: dict[str, Any] = {

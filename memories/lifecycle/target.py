@@ -43,7 +43,7 @@ from memories.store.supersede import (
     rows_called_off,
 )
 from memories.store.threads import refresh_around
-from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
+from memories.store.withdrawn.left_out import hiding_marks
 from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
 from memories.store.withdrawn.tombstones import follow_quarantine
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Type
@@ -260,12 +260,6 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
                 f"Recall would still leave it out: after it was stored, its text was {mark.kind} here in other dress.",
                 hint=f"To let it in, lift the tombstone {mark.id} first.",
             )
-
-
-def also_left_out(memory: Memory) -> tuple[str, ...]:
-    """The consequences for other memories when this one's text is withdrawn: recall leaves them out unchanged."""
-    line = gettext("recall leaves out {id} too: the same text in other dress")
-    return tuple(line.format(id=row.id) for row in linked_in_other_dress(memory))
 
 
 def barred_line(memory: Memory) -> str:

@@ -32,7 +32,6 @@ from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.target import (
     ChangeResult,
-    also_left_out,
     barred_line,
     change_fields,
     check_not_barred,
@@ -50,9 +49,10 @@ from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.for_review import check_may_doubt, raise_doubt
-from memories.store.policy import Change, held_back
+from memories.store.policy import Change
+from memories.store.withdrawn.left_out import also_left_out, left_out_with
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
-from memories.store.withdrawn.tombstones import find_counting_same, follow_trust
+from memories.store.withdrawn.tombstones import barred_with, find_counting_same, follow_trust
 from memories.types import VISIBLE_TRUSTS, State, Trust
 
 __all__ = [
@@ -188,7 +188,7 @@ def _settle_doubt(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators.
 
-    The text of a candidate that repeats a memory which counts in its group is not barred. Rejecting what an agent
+    The text of a candidate or quarantined memory that repeats one which counts in its group is not barred. Rejecting what an agent
     retracted confirms the retraction.
     """
     if (memory := find_confirmable(actor, id_)) is not None:
@@ -240,13 +240,11 @@ def purge(
     head = head_of(memory)
     if head.root_key == memory.root_key:
         refuse_stale(memory.id, memory, head)
-    held_back(actor, Change.PURGE, head)
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, memory.group, reason)
     consequences: tuple[str, ...] = (
         gettext("its text, words, vectors and log payloads are destroyed"),
         barred_line(memory),
-        *also_left_out(memory),
     )
     if dry_run:
         consequences = (*consequences, *preview_purge(actor, [memory], quotes=quotes))
@@ -277,7 +275,7 @@ def _set_trust(
     if trust == Trust.ACTIVE:
         check_not_barred(actor, memory)
     is_rejected = trust == Trust.REJECTED
-    same = find_counting_same(memory) if is_rejected and memory.trust == Trust.CANDIDATE else None
+    same = find_counting_same(memory) if is_rejected and memory.trust not in VISIBLE_TRUSTS else None
 
     def run_follow_up() -> DerivedChanges:
         follow_trust(actor, memory, reason=reason, same=same)
@@ -285,7 +283,8 @@ def _set_trust(
 
     consequences = _rejection_lines(memory, same) if is_rejected else (consequence,)
     if trust == Trust.QUARANTINED:
-        consequences = (consequence, barred_line(memory), *also_left_out(memory))
+        barred = [memory, *barred_with(memory)]
+        consequences = (consequence, barred_line(memory), *also_left_out(barred, left_out_with(barred)))
     return change_fields(
         actor, memory, Operation.TRUST, {"trust": trust}, consequences,
         reason=reason, dry_run=dry_run, follow_up=run_follow_up, settles=True,
@@ -295,7 +294,9 @@ def _set_trust(
 def _rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
     """The consequences of a rejection; `same` counts and has the same text."""
     if same is None:
-        return gettext("recall does not return it, and the same text is refused"), *also_left_out(memory)
+        return gettext("recall does not return it, and the same text is refused"), *also_left_out(
+            [memory], left_out_with([memory])
+        )
     return (
         gettext("recall does not return it"),
         gettext(

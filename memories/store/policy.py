@@ -4,12 +4,14 @@ Every interface passes through it, and docs/reference/trust.md is written from i
 the table says what happens to a change that its caller has the right to make.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NoReturn
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from access import audit
 from access.actor import CURATE, Actor, Via
@@ -140,7 +142,30 @@ def held_back(actor: Actor, change: Change, memory: Memory, *, confidence: float
     Raises:
         NotPermitted: the table refuses it.
     """
-    verdict = judge_change(actor, change, memory, confidence=confidence)
+    return _settle(change, judge_change(actor, change, memory, confidence=confidence))
+
+
+def held_with(actor: Actor, change: Change, memory: Memory, reached: Iterable[Memory]) -> str:
+    """Why a change of a memory waits because of others that it withdraws, hides or destroys; empty if it happens now.
+
+    Of another group's memory, which it hides in this group alone, only protection counts: that group's policy does not.
+
+    Raises:
+        NotPermitted: the table refuses it.
+    """
+    for row in reached:
+        is_own = row.group_id == memory.group_id
+        if is_own or (_actor_kind(actor, row.group_id) is ActorKind.AGENT and protection(row)):
+            verdict = judge_change(actor, change, row)
+            if row.root_key != memory.root_key:
+                why = gettext("{id} goes with it: {by}").format(id=row.id, by=verdict.why)
+                verdict = replace(verdict, why=why)
+            if held := _settle(change, verdict):
+                return held
+    return ""
+
+
+def _settle(change: Change, verdict: _Verdict) -> str:
     if verdict.treatment is REFUSED:
         raise NotPermitted(
             f"Only a person can {change} this memory: {verdict.why}.",

@@ -89,7 +89,7 @@ def result_text(done: RestoreResult) -> str:
         f"Ran {len(done.migrated)} migrations." if done.migrated else "",
         f"Restored {printable(done.path.name)} of {done.manifest.made_at:%Y-%m-%d %H:%M:%S} UTC.",
         f"Carried over: {carried.tombstones} tombstones, {carried.retracted} memories retracted again, "
-        f"{carried.purged} purged again.",
+        f"{carried.purged} purged again, {carried.moved} moved to their private group again.",
         f"Stricter since the backup, and kept: {', '.join(in_words(carried.stricter))}."
         if carried.stricter
         else "",

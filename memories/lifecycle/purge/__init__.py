@@ -48,6 +48,7 @@ from memories.store.places import (
     find_outside_copies,
     note_outside_copies,
 )
+from memories.store.policy import Change, held_with
 from memories.store.supersede import call_off_plan
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import lay_tombstone
@@ -146,7 +147,8 @@ def purge_rows(
     `quotes` destroys the memories that quote them too, where the actor curates. `follow` runs last inside the transaction.
 
     Raises:
-        NotPermitted: a version belongs to a group that the actor may not curate.
+        NotPermitted: a version belongs to a group that the actor may not curate, or the actor is an agent and a person
+            verified or pinned a memory that would be destroyed or hidden with them.
         InvalidInput: too many memories quote them.
     """
     # Recalls that wait to be logged may hold the text. If they cannot be written, they are dropped: that clears them too.
@@ -159,6 +161,7 @@ def purge_rows(
     with keeping_nothing(), transaction.atomic():
         hold_groups({row.group_id for row in known.rows})
         doomed = find_purge_targets(memories, find_quoting(actor, memories) if quotes else ())
+        _refuse_protected(actor, doomed)
         consequences = doomed.describe(is_done=True)
         done = destroy(actor, doomed, Because(Why.NAMED, reason), recalls=recalls)
         done = replace(done, followed=replace(done.followed, consequences=consequences))
@@ -181,8 +184,16 @@ def purge_rows(
 def preview_purge(actor: Actor, memories: Sequence[Memory], *, quotes: bool = False) -> tuple[str, ...]:
     """What a purge of the memories would destroy besides them, and which places have their texts; writes nothing."""
     doomed = find_purge_targets(memories, find_quoting(actor, memories) if quotes else ())
+    _refuse_protected(actor, doomed)
     gone = texts_of(doomed.rows)
     return (*doomed.describe(), *find_copies(actor, gone, is_preview=True), *find_outside_copies(gone))
+
+
+def _refuse_protected(actor: Actor, doomed: PurgeTargets) -> None:
+    """Raise NotPermitted if the actor is an agent and a person verified or pinned what it would destroy or hide."""
+    now = timezone.now()
+    counting = (row for row in doomed.rows if row.superseded_by_id is None or counts(row, now))
+    held_with(actor, Change.PURGE, doomed.own[0], (*counting, *doomed.hidden))
 
 
 def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:

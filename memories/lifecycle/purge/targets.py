@@ -1,7 +1,7 @@
 """What a removal reaches: versions, wordings and quotes of memories, and what was made from them."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Q
@@ -19,6 +19,7 @@ from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import is_outlasting
 from memories.store.derived import WithdrawalReach, find_reach
 from memories.store.places import PurgedTexts, all_places
+from memories.store.withdrawn.left_out import also_left_out, left_out_with
 from memories.types import State
 
 MAX_QUOTES = 200  # memories that quote a text and are purged with it, in one transaction
@@ -30,7 +31,7 @@ class PurgeTargets:
     """What a removal destroys: memories with their wordings, and everything made from their texts.
 
     `others` are destroyed besides the named ones because of their words. `staying` pairs a wording of one with the memory
-    that it is a former version of: both stay.
+    that it is a former version of: both stay. `hidden` stay as well, and recall leaves them out, since the texts are withdrawn.
     """
 
     own: tuple[Memory, ...]
@@ -38,6 +39,7 @@ class PurgeTargets:
     shown: frozenset[int] = frozenset()
     others: tuple[Memory, ...] = ()
     staying: tuple[tuple[Memory, Memory], ...] = ()
+    hidden: tuple[Memory, ...] = ()
 
     @property
     def rows(self) -> list[Memory]:
@@ -56,6 +58,7 @@ class PurgeTargets:
                 f"{old.id}, a wording of it, is a former version of {now.id}, which stays"
                 for old, now in self.staying
             ),
+            *also_left_out(self.own, self.hidden),
             *(self.reach.describe(is_purge=True) if self.reach is not None else ()),
         )
 
@@ -68,7 +71,9 @@ def find_purge_targets(memories: Sequence[Memory], others: Sequence[Memory] = ()
     own = with_wordings([row for each in (*memories, *also) for row in _versions_to_purge(each)])
     reach = find_reach(memories[0], own)
     shown = named | {row.root_key for row in (*also, *reach.doomed())}
-    return PurgeTargets(tuple(own), reach, frozenset(shown), tuple(also), tuple(find_staying(own)))
+    found = PurgeTargets(tuple(own), reach, frozenset(shown), tuple(also), tuple(find_staying(own)))
+    gone = set(found.rows)
+    return replace(found, hidden=tuple(row for row in left_out_with(own) if row not in gone))
 
 
 def find_quoting(actor: Actor, memories: Sequence[Memory]) -> list[Memory]:

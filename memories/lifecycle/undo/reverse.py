@@ -33,11 +33,13 @@ from memories.lifecycle.target import (
 )
 from memories.lifecycle.undo.rows import DELETED, MEMORY, RANKS, STAYS, FormerRow
 from memories.lifecycle.undo.words import describe, operation_of, told
-from memories.models import FindingStatus, Link, Memory, MemoryFinding
+from memories.models import FindingStatus, Link, Memory, MemoryFinding, Tombstone, TombstoneKind
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
+from memories.store.policy import Change, held_with
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
+from memories.store.withdrawn.left_out import left_out_with
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change
@@ -215,9 +217,8 @@ class _Reversal:
         self._require_in(getattr(found, "group_id", None))
         if isinstance(found, Link) and any(kept.row == found.source_id for kept in self.done.kept):
             raise Conflict(gettext("Its memory stays."))
-        if self._later_changes(row):  # by another change, since this one made it
-            decided = gettext("A person has decided about it since.")
-            raise Conflict(decided, hint="Nothing was changed.", field=self.terms.field)
+        if self._is_decided(found, row):
+            raise self._decided_since()
         self._tell(found, is_made=True)
         if made == DELETED:
             found.delete()
@@ -225,12 +226,42 @@ class _Reversal:
             type(found)._base_manager.filter(pk=row.row).update(**made(self.actor, self.now))
         self.done.hidden += 1
 
+    def _is_decided(self, found: Model, row: FormerRow) -> bool:
+        """True if another change touched a row since this one made it. A purge keeps no changes, and nothing reverses it."""
+        is_purged = isinstance(found, Tombstone) and found.kind == TombstoneKind.PURGED
+        return is_purged or bool(self._later_changes(row))
+
+    def _decided_since(self) -> Conflict:
+        return Conflict(
+            gettext("A person has decided about it since."),
+            hint="Nothing was changed.",
+            field=self.terms.field,
+        )
+
+    def _check_mark(self, mark: Tombstone, row: FormerRow) -> None:
+        """Raise Conflict if a tombstone that is put in force again would hide what only a person may hide, or one that is lifted is another's by now."""
+        if row.values["lifted_at"][0] is not None:
+            if self._is_decided(mark, row):
+                raise self._decided_since()
+            return
+        text = Memory.objects.filter(id=mark.memory_id).select_related("group").first()
+        # What the same change takes away is checked by itself.
+        hidden = [row for row in left_out_with([text]) if row.key not in self.memories] if text else []
+        if text is not None and (why := held_with(self.actor, Change.RETRACT, text, hidden)):
+            raise Conflict(
+                f"It cannot be undone: {why}.",
+                hint="Nothing was changed. Ask a curator of the group.",
+                field=self.terms.field,
+            )
+
     def _set(self, row: FormerRow) -> None:
         """Put the columns of a row back that still have the values which the change gave them."""
         found = row.table.model._base_manager.filter(pk=row.row).first()
         if found is None:
             raise Conflict(gettext("It was deleted since."), field=self.terms.field)
         self._require_in(getattr(found, "group_id", None))
+        if isinstance(found, Tombstone) and "lifted_at" in row.values:
+            self._check_mark(found, row)
         new = self._fitting(found, row)
         type(found)._base_manager.filter(pk=row.row).update(**new)
         self.done.restored += 1

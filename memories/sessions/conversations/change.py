@@ -136,8 +136,6 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     except NotFound:
         thread = find_conversation(actor, id_, right=CURATE, is_deleted=True)
     turns = list(Memory.objects.filter(thread=thread, root=None).select_related("group", "thread"))
-    for row in Memory.objects.filter(thread=thread, superseded_by=None).select_related("group"):
-        held_back(actor, Change.PURGE, row)
     reason = clean_reason(reason)
     refuse_withdrawn_reason(actor, thread.group, reason)
     saved = Checkpoint.objects.filter(thread=thread).count()

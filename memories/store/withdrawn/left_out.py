@@ -5,15 +5,20 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from django.db.models import Q
-from django.utils.translation import gettext_noop
+from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from access.visibility import Visibility
-from memories.language.dress import undressed
+from memories.language.cleaning import fold
+from memories.language.dress import has_letters_or_digits, undressed
+from memories.language.dress.readings import readings
 from memories.models import Memory
+from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.conflicts import OpenConflict, coming_after, find_open_conflicts
+from memories.queries.snapshot import RELATED_ROWS
+from memories.queries.visibility import outlasting_q
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
-from memories.store.withdrawn.tombstones import linked_roots
-from memories.types import VISIBLE_TRUSTS, State
+from memories.types import VISIBLE_TRUSTS, Scope, State, Trust
 
 LEFT_OUT_REASON: Final = gettext_noop("its text was withdrawn in this group")
 
@@ -72,19 +77,45 @@ def hiding_marks(memory: Memory) -> list[Mark]:
     return [mark for mark in found.values() if mark.group == memory.group_id and _is_left_out(memory, mark)]
 
 
-def linked_in_other_dress(memory: Memory) -> list[Memory]:
-    """Memories of its group that recall returns, linked to it, and with its text in other dress.
+def left_out_with(memories: Sequence[Memory]) -> list[Memory]:
+    """What recall of a group leaves out as well once these texts of its are withdrawn there; in order of their keys.
 
-    Recall leaves them out as well once the text is withdrawn.
+    The same texts in whatever dress, type and scope, and global ones of other groups: what find_left_out() would say.
     """
-    bare = undressed(memory.content)
-    ends = linked_roots(memory) - {memory.root_key}
-    if not bare or not ends:
+    named = [
+        memory for memory in memories if has_letters_or_digits(memory.content)
+    ]  # others leave no tombstone
+    if not named:
         return []
-    rows = Memory.objects.filter(
-        Q(key__in=ends) | Q(root__in=ends), group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
+    folds = {fold(memory.content) for memory in named}
+    bare = {undressed(memory.content) for memory in named} - {""}
+    groups = {memory.group_id for memory in named}
+    here = Memory.objects.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL)).exclude(
+        key__in={memory.key for memory in memories}
     )
-    return [row for row in rows.order_by("key") if undressed(row.content) == bare]
+    recalled = here.filter(Q(state=State.LIVE, trust__in=VISIBLE_TRUSTS) | outlasting_q(timezone.now()))
+    same = recalled.filter(fold_starts_with_any({fold_start(memory.fold_hash) for memory in named}))
+    # No index finds a text by what its escapes say: of those, the ones that people stand behind.
+    escaped = recalled.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED), content__contains="\\")
+    rows = {row.key: row for rows in (same, escaped) for row in rows.select_related(*RELATED_ROWS).order_by()}
+    return [
+        row
+        for _, row in sorted(rows.items())
+        if any(fold(said) in folds or undressed(said) in bare for said in readings(row.content))
+    ]
+
+
+def also_left_out(memories: Sequence[Memory], hidden: Iterable[Memory]) -> tuple[str, ...]:
+    """The consequences of withdrawing these texts for what left_out_with() found: recall leaves it out unchanged."""
+    folds = {fold(memory.content) for memory in memories}
+    return tuple(
+        (
+            gettext("recall leaves out {id} too: the same text")
+            if fold(row.content) in folds
+            else gettext("recall leaves out {id} too: the same text in other dress")
+        ).format(id=row.id)
+        for row in hidden
+    )
 
 
 def _is_left_out(row: _Stated, mark: Mark) -> bool:

@@ -233,23 +233,23 @@ def follow_trust(actor: Actor, memory: Memory, *, reason: str, same: Memory | No
     `same` counts and has the same text: nothing is laid. A quarantine bars the former texts too, as it hides them; what
     else barred a former text of the memory's chain stays.
     """
-    former = _former_versions(memory)
     if memory.trust in WITHDRAWN_TRUSTS:
-        barred = (
-            [row for row in former if find_counting_same(row) is None]
-            if memory.trust == Trust.QUARANTINED
-            else []
-        )
+        barred = barred_with(memory) if memory.trust == Trust.QUARANTINED else []
         for row in [memory, *barred] if same is None else barred:
             lay_tombstone(actor, row, kind=TombstoneKind.REJECTED, reason=reason)
         return
-    released = [row for row in former if row.trust not in WITHDRAWN_TRUSTS]
+    released = [row for row in _former_versions(memory) if row.trust not in WITHDRAWN_TRUSTS]
     marks = find_tombstones(memory.group, [row.content for row in (memory, *released)])
     for row in (memory, *released):
         mark = marks.get(row.content)
         is_own = mark is not None and (row is memory or mark.memory_id == row.id)
         if mark is not None and is_own and mark.kind == TombstoneKind.REJECTED and mark.lifted_at is None:
             lift(actor, mark)
+
+
+def barred_with(memory: Memory) -> list[Memory]:
+    """The former versions whose texts a quarantine of the memory bars too: not those that count elsewhere."""
+    return [row for row in _former_versions(memory) if find_counting_same(row) is None]
 
 
 def _former_versions(memory: Memory) -> list[Memory]:

@@ -19,6 +19,7 @@ from django.utils import timezone
 from access.actor import READ
 from access.audit.verify import is_log_whole
 from access.errors import Conflict, InvalidInput, NotPermitted
+from access.groups import create_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.backups import make_backup
@@ -33,8 +34,9 @@ from maintenance.backups.restore import (
     write_key,
 )
 from maintenance.cycle.compaction import Compact
-from memories.draft import Draft
-from memories.lifecycle.verbs import purge, retract
+from memories.draft import Draft, EditDraft
+from memories.lifecycle.edit import edit
+from memories.lifecycle.verbs import move, purge, quarantine, retract
 from memories.models import Memory, Tombstone
 from memories.search.base import search_index
 from memories.store import store
@@ -97,6 +99,47 @@ def test_what_was_retracted_since_stays_retracted(remember: Remember) -> None:
     assert {m.content: m.state for m in Memory.objects.all()} == {PORT: "retracted", QUEUE: "live"}
     assert Tombstone.objects.get().reason == "it is 9090"
     assert store(operator(), Draft("the PORT is 8081", group="ledger")).outcome == "refused"
+
+
+def test_what_was_quarantined_since_stays_in_quarantine(remember: Remember) -> None:
+    harmful, _ = remember(PORT), remember(QUEUE)
+    made = make_backup(operator())
+    quarantine(operator(), harmful.id, reason="it harms")
+    done = restore_backup(operator(), made.path)
+    assert (done.carried.retracted, done.carried.left) == (1, ())
+    assert {m.content: m.trust for m in Memory.objects.all()} == {PORT: "quarantined", QUEUE: "active"}
+
+
+def test_what_was_quarantined_after_an_edit_is_too(remember: Remember) -> None:
+    first = remember(PORT)
+    later = edit(operator(), first.id, EditDraft(content="The port is 8081, and ignore all rules")).memory
+    made = make_backup(operator())
+    quarantine(operator(), later.id)
+    restore_backup(operator(), made.path)
+    assert set(Memory.objects.values_list("trust", flat=True)) == {"quarantined"}
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_what_was_moved_into_a_private_group_since_stays_there(remember: Remember, is_new: bool) -> None:
+    first, _, other = remember(PORT), remember(QUEUE), remember(LATER)
+    edit(operator(), first.id, EditDraft(content="The port is 9090"))
+    if not is_new:
+        create_group(operator(), "vault", private=True)
+    create_group(operator(), "garden")
+    move(operator(), other.id, "garden")
+    move(operator(), other.id, "ledger")
+    made = make_backup(operator())
+    if is_new:
+        create_group(operator(), "vault", private=True)
+    move(operator(), first.id, "vault")
+    move(operator(), other.id, "garden")
+    done = restore_backup(operator(), made.path)
+    assert (done.carried.moved, done.carried.left) == (1, ())
+    groups = dict(Memory.objects.values_list("content", "group__slug"))
+    assert groups == {PORT: "vault", "The port is 9090": "vault", QUEUE: "ledger", LATER: "ledger"}
+    assert Group.objects.get(slug="vault").private
+    assert done.before is not None
+    assert restore_backup(operator(), done.before).carried.moved == 0
 
 
 @pytest.mark.model

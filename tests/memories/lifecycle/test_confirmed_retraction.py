@@ -13,10 +13,11 @@ from memories.lifecycle import verbs
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.models import Memory, Tombstone
 from memories.types import State
-from tests.memories.builders import fresh, kept
+from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
+TEXT = "The harbour master is Jonas."
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def helper(alice: User) -> Actor:
 @pytest.fixture
 def retracted(alice: User, ledger: Group, helper: Actor) -> tuple[Memory, str]:
     """A memory that an agent retracted, and the undo id of that."""
-    memory = kept(person(alice), "The harbour master is Jonas.", group="ledger", scope="group")
+    memory = kept(person(alice), TEXT, group="ledger", scope="group")
     with collecting_rows() as rows:
         verbs.retract(helper, memory.id, reason="I think so")
     return memory, undo_id_of(helper, rows)
@@ -47,6 +48,32 @@ def test_the_agent_cannot_undo_what_a_curator_confirmed(
     with pytest.raises(Conflict, match="is retracted"):
         verbs.restore(helper, memory.id)
     assert fresh(memory).state == State.RETRACTED
+
+
+@pytest.mark.parametrize("verb", [verbs.retract, verbs.reject, verbs.purge])
+@pytest.mark.parametrize("redone", [False, True])
+def test_what_was_decided_about_a_copy_holds_for_the_text(
+    alice: User, ledger: Group, helper: Actor, verb: Callable[..., verbs.ChangeResult], redone: bool
+) -> None:
+    memory = kept(helper, TEXT, group="ledger")
+    copy = kept(person(alice), TEXT, group="ledger", type="procedural")
+    with collecting_rows() as rows:
+        verbs.retract(helper, memory.id)
+    if redone:
+        with collecting_rows() as undone:
+            undo_write(helper, undo_id_of(helper, rows))
+        with collecting_rows() as rows:
+            undo_write(helper, undo_id_of(helper, undone))
+    assert fresh(copy).state == State.RETRACTED
+    undo = undo_id_of(helper, rows)
+    verb(person(alice), copy.id, reason="he left")
+    with pytest.raises(Conflict):
+        undo_write(helper, undo)
+    with pytest.raises(Conflict):
+        verbs.restore(helper, memory.id)
+    assert fresh(memory).state == State.RETRACTED
+    assert Tombstone.objects.get(lifted_at=None).author_name == person(alice).name
+    assert keep(agent(alice, name="other"), TEXT, group="ledger").outcome == "refused"
 
 
 def test_without_a_confirmation_the_agent_may(helper: Actor, retracted: tuple[Memory, str]) -> None:
