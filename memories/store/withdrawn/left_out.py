@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.dress import has_letters_or_digits, undressed
-from memories.language.dress.readings import readings
+from memories.language.dress.quotes import readings
 from memories.models import Memory
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.conflicts import OpenConflict, coming_after, find_open_conflicts

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from access.audit.collect import collecting_rows
 from django.contrib.auth.models import User
 
+from access.audit import collecting_rows
 from access.errors import Conflict, NotPermitted
 from access.models import CandidatePolicy, Group
 from memories.admin.memory_page import recall_verdict
