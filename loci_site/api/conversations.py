@@ -98,8 +98,8 @@ def read_one_conversation(
 def change_conversation(
     request: HttpRequest, conversation_id: str, body: ChangeConversationIn
 ) -> HttpResponse:
-    """Tag a conversation, or move it to another group with its turns. 202: the move waits for a curator there. Moving it back
-    undoes a move.
+    """Tag a conversation, or, as a person, move it to another group with its turns. 202: the move waits for a curator there.
+    Moving it back undoes a move.
     """
     actor = actor_of(request)
     if body.tags is None and not body.group:

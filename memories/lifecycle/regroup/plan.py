@@ -26,7 +26,7 @@ from memories.types import Scope, State, Trust, Type
 from relations.models import Relation
 from storage.bulk import AT_ONCE, batches
 
-_MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
+MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 _Reasons = dict[int, str]  # by the key of a family's head
 
 
@@ -135,7 +135,7 @@ def _refuse_state(families: Sequence[MovingFamily], target: Group) -> _Reasons:
             "it is {state} and {trust}; only a live memory that is not rejected or quarantined moves"
         ).format(state=pgettext("word", family.head.state), trust=pgettext("word", family.head.trust))
         for family in families
-        if family.head.state != State.LIVE or family.head.trust not in _MOVABLE_TRUST
+        if family.head.state != State.LIVE or family.head.trust not in MOVABLE_TRUST
     }
 
 
