@@ -107,7 +107,7 @@ def change_conversation(
     thread = find_conversation(actor, conversation_id, right=WRITE)
     moved = Moved(thread, thread.group.slug, thread.group.slug, 0)
     if body.tags is not None:
-        moved = replace(moved, thread=tag(actor, conversation_id, body.tags))
+        moved = replace(moved, thread=tag(actor, conversation_id, body.tags, reason=body.reason))
     if body.group:
         moved = assign(actor, conversation_id, body.group, reason=body.reason)
     [shown] = with_counts(actor, (moved.thread,))

@@ -14,6 +14,7 @@ from access.errors import Conflict, NotPermitted
 from access.groups import find_group, hold_groups
 from access.limits.quota import GroupRoom
 from access.models import Group
+from memories.draft import clean_reason
 from memories.lifecycle.propose import ProposalKind, propose
 from memories.lifecycle.regroup.move import record_sources
 from memories.lifecycle.regroup.plan import MOVABLE_TRUST, is_taken_as_is
@@ -24,7 +25,7 @@ from memories.sessions.conversations import find_conversation
 from memories.store.change import change_rows
 from memories.store.policy import policy_doubt
 from memories.store.threads import filter_tokens
-from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.withdrawn.marks import find_all_withdrawn, refuse_withdrawn_reason
 from memories.types import Scope, State, Trust, Type
 from storage.bulk import batches
 
@@ -60,10 +61,13 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
     former = thread.group
     if former.key == target.key:
         raise Conflict(f"The conversation is in '{target.slug}' already.", hint="Nothing was changed.")
+    reason = check_reason(actor, reason, former, target)
     rows = rows_of(thread)
     check_target(thread, target, rows)
     live = [row for row in rows if row.state == State.LIVE]
-    doubt = "" if is_decided or actor.decides(target.key) else policy_doubt(actor, target, 1.0) or _trusted(live)
+    doubt = (
+        "" if is_decided or actor.decides(target.key) else policy_doubt(actor, target, 1.0) or _trusted(live)
+    )
     if doubt:
         first = next(iter(live), None)
         proposal = propose(
@@ -112,6 +116,14 @@ def _trusted(rows: Sequence[Memory]) -> str:
     if any(row.pinned or row.trust == Trust.VERIFIED for row in rows):
         return "a person verified or pinned some of it, so a curator of the other group decides"
     return ""
+
+
+def check_reason(actor: Actor, reason: str, *groups: Group) -> str:
+    """The reason of a change in its shape; Conflict if it is a text that was withdrawn in one of the groups."""
+    reason = clean_reason(reason)
+    for group in groups:
+        refuse_withdrawn_reason(actor, group, reason)
+    return reason
 
 
 def rows_of(thread: Thread) -> list[Memory]:
@@ -174,14 +186,15 @@ def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Gro
     for group in (former, target):
         log_thread(
             actor, thread, group, action="move", moved=[former.slug, target.slug], memories=len(rows),
-            **({"reason": reason} if reason else {}),
+            reason=reason,
         )  # fmt: skip
 
 
-def log_thread(actor: Actor, thread: Thread, group: Group, **payload: object) -> None:
+def log_thread(actor: Actor, thread: Thread, group: Group, *, reason: str = "", **payload: object) -> None:
     """Log a change of a conversation in the chain of a group."""
+    why = {"reason": reason} if reason else {}
     audit.append(
-        actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=dict(payload)
+        actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=payload | why
     )
 
 

@@ -1,7 +1,7 @@
 """Conversations as people work with them: listed, read, tagged, moved to a group, deleted and brought back."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from access.tokens import operator
 from access.tokens.pairing import show_code
 from maintenance.audit_replay import memory_at
 from memories.draft import Draft
-from memories.lifecycle.verbs import quarantine, retract, verify
+from memories.lifecycle.verbs import purge, quarantine, retract, verify
 from memories.models import Memory, Proposal, Thread
 from memories.recall import RecallRequest, recall
 from memories.review.card import proposal_card
@@ -132,12 +132,19 @@ def test_only_its_owner_or_a_curator_moves_it(kept: Thread, bob: User, charlie: 
 @pytest.mark.parametrize("scopes", [("read", "write"), ("read", "write", "curate"), ("capture", "read")])
 @pytest.mark.parametrize("captured", [True, False])
 def test_only_a_person_moves_it(
-    kept: Thread, bob: User, alice: User, ledger: Group, garden: Group, scopes: tuple[str, ...], captured: bool
+    kept: Thread,
+    bob: User,
+    alice: User,
+    ledger: Group,
+    garden: Group,
+    scopes: tuple[str, ...],
+    captured: bool,
 ) -> None:
     Membership.objects.create(user=bob, group=garden, role=Role.ADMIN)
     if not captured:
         made = store(person(alice), Draft("The sluice opens at six.", group="garden", thread="sluice")).memory
-        assert made is not None and made.thread is not None
+        assert made is not None
+        assert made.thread is not None
         verify(person(alice), made.id)
         kept = made.thread
     status, said = Program(bob, scopes).call("patch", f"/conversations/{kept.id}", {"group": "ledger"})
@@ -160,7 +167,9 @@ def test_trust_of_another_group_waits_for_a_curator_of_this_one(
     assert turn.group == ledger
 
 
-def test_what_its_curators_judge_does_not_leave_them(kept: Thread, bob: User, alice: User, ledger: Group) -> None:
+def test_what_its_curators_judge_does_not_leave_them(
+    kept: Thread, bob: User, alice: User, ledger: Group
+) -> None:
     assign(person(bob), kept.id, "ledger")
     turn = Memory.objects.filter(thread=kept).order_by("key")[0]
     quarantine(person(alice), turn.id)
@@ -197,6 +206,38 @@ def test_what_the_target_does_not_take_stays_as_a_whole(
     assert (status, said["field"]) == (409, "group")
     assert "withdrawn" in said["message"]
     assert {row.group.slug for row in Memory.objects.filter(thread=kept)} == {"bob-conversations"}
+
+
+@pytest.mark.parametrize("verb", [retract, purge])
+def test_no_change_of_it_takes_a_withdrawn_text(
+    kept: Thread, bob: User, alice: User, verb: Callable[..., Any]
+) -> None:
+    text = "Cobalt tops the quarry wall."
+    gone = store(person(alice), Draft(text, group="bob-conversations")).memory
+    assert gone is not None
+    verb(person(alice), gone.id)
+    browser, address = Program(bob, ()), f"/conversations/{kept.id}"
+    for sent in ({"tags": [text]}, {"tags": ["wall"], "reason": text}, {"group": "ledger", "reason": text}):
+        assert browser.call("patch", address, sent)[0] == 409, sent
+    kept.refresh_from_db()
+    assert (kept.tags, kept.group.slug) == ([], "bob-conversations")
+    assert browser.call("patch", address, {"tags": ["cobalt"]})[0] == 200  # a word of it
+
+
+def test_a_full_group_takes_no_conversation_and_brings_none_back(
+    kept: Thread, bob: User, ledger: Group
+) -> None:
+    update_group(operator(), "ledger", GroupChange(max_memories=2))
+    store(person(bob), Draft("The quarry closes at noon.", group="ledger"))
+    browser, address = Program(bob, ()), f"/conversations/{kept.id}"
+    status, said = browser.call("patch", address, {"group": "ledger"})
+    assert (status, said["code"]) == (409, "group_full")
+    update_group(operator(), "ledger", GroupChange(max_memories=3))
+    assert browser.call("patch", address, {"group": "ledger"})[0] == 200
+    assert browser.call("delete", address)[0] == 200
+    store(person(bob), Draft("The quarry opens at six.", group="ledger"))
+    assert browser.call("post", f"{address}/undelete", {})[1]["code"] == "group_full"
+    assert browser.call("get", address)[0] == 404
 
 
 def test_deleting_forgets_the_turns_and_can_be_undone(
