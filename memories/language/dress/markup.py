@@ -14,7 +14,14 @@ from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Length
 
 from memories.language.cleaning import fold
-from memories.language.dress.readings import MAX_LEVELS, json_in, placed_readings, readings, strings_in
+from memories.language.dress.readings import (
+    ENCODED,
+    MAX_LEVELS,
+    bare_readings,
+    json_in,
+    placed_readings,
+    strings_in,
+)
 from memories.language.dress.signs import has_letters_or_digits
 from memories.language.word_tables import parse_words
 
@@ -236,7 +243,7 @@ class Quotes:
 
     def find(self, value: str) -> bool:
         """True if a text contains one of the texts, in any of its readings."""
-        return any(self._find_plain(said) for said in readings(value))
+        return any(self._find_plain(said) for said in bare_readings(value))
 
     def are_in(self, value: Any) -> bool:
         """True if a text, or a string anywhere in a JSON value, contains one of the texts."""
@@ -326,7 +333,7 @@ class Quotes:
             rows = rows.alias(**{name: Cast(column, TextField())})
             rows = rows.alias(**{f"size_of_{column}": size, f"chars_of_{column}": Length(name)})
             found |= Q(**{f"size_of_{column}__gt": F(f"chars_of_{column}")})
-            for escape in ("\\u", "\\x"):  # a letter of the word may be written so
+            for escape in ENCODED:  # a letter of the word may be written so
                 found |= Q(**{f"{name}__contains": escape})
             for sign in self.signs:
                 found |= Q(**{f"{name}__contains": sign})
