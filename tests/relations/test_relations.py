@@ -15,7 +15,8 @@ from memories.entities import store_relation as entities
 from memories.entities.statements import statements_around, visible_statements
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
 from memories.lifecycle.edit import edit
-from memories.lifecycle.undo import undo_id_of, undo_write
+from memories.lifecycle.undo import large, undo_id_of, undo_write
+from memories.lifecycle.undo.rows import rows_of
 from memories.lifecycle.verbs import forget, reject
 from memories.models import Memory
 from relations import walk
@@ -299,3 +300,15 @@ def test_an_undo_leaves_the_name_of_an_entity_that_stays(
     assert set(EntityAlias.objects.values_list("name", flat=True)) == names
     assert set(Memory.objects.filter(state="live").values_list("content", flat=True)) == names
     assert (find_entity(person(alice), ledger, "Kite") is not None) is uses_it
+
+
+def test_the_name_of_an_entity_is_taken_back_together_with_it(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "ROWS_AT_ONCE", 1)
+    with collecting_rows() as work:
+        tie(alice, "Kite", "uses", "Gas")
+    parts = large.in_parts(rows_of([work.change]))
+    together = [{row.table.model for row in part} for part in parts]
+    assert together.count({Memory, EntityAlias}) == 2
+    assert not any(EntityAlias in models and Memory not in models for models in together)

@@ -95,11 +95,10 @@ def json_in(text: str) -> Any:
 
 def _letter(found: re.Match[str]) -> str:
     """The one letter that an escape or a code stands for; a space for markup."""
-    high, low, unit, byte, other, markup, percent, entity = (*found.groups(), None, None, None)[:8]
-    if markup:
-        return " "
-    if percent or entity:
-        return (unquote(percent) if percent else html.unescape(entity) or " ")[0]
+    high, low, unit, byte, other, *more = found.groups()
+    if any(more):
+        markup, percent, entity = more
+        return " " if markup else (unquote(percent) if percent else html.unescape(entity) or " ")[0]
     if high:
         return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
     if unit or byte:
