@@ -302,12 +302,14 @@ def update_group(
 
 
 def _refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
-    """Raise NotPermitted for a change from a rule to a milder one: a token would let in itself what waits for a person."""
+    """Raise NotPermitted for a change from a rule to a milder one: a token would let in, or show to all, what waits for a person."""
     is_milder: dict[str, Callable[[Any, Any], bool]] = {
         "guard": is_milder_guard,
         "policy": lambda old, new: CandidatePolicy.values.index(new) < CandidatePolicy.values.index(old),
         "policy_confidence": lambda old, new: new < old,
         "captures": lambda _, new: new == CaptureRule.LIVE,
+        # Unset is the instance's rule: group or by-type.
+        "default_scope": lambda old, new: _width(new or ScopeRule.BY_TYPE) > _width(old or ScopeRule.GROUP),
     }
     for name in changed.keys() & is_milder.keys():
         if is_milder[name](*changed[name]):
@@ -316,6 +318,11 @@ def _refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
                 hint="Do it in the browser or with a command.",
                 field=name,
             )
+
+
+def _width(rule: str) -> int:
+    """How many memories a rule shows to every group, as a rank."""
+    return ScopeRule.values.index(rule)
 
 
 def _check_change(change: GroupChange) -> None:

@@ -1,8 +1,9 @@
 """How much a group may hold: live memories, and bytes of their text.
 
 Triggers count both in the table group_use (memories/migrations/sql), so that every write counts, and every undo, purge and
-withdrawal makes room. Only stores, imports, captures and moves are refused; a group without a limit costs no query. They
-hold the group's lock, so two writers cannot take the same room.
+withdrawal makes room. What adds to a group is refused: stores, imports, captures, moves, edits, restores and undos. What
+jobs write, and what a withdrawal puts back, is not. A group without a limit costs no query. They hold the group's lock, so
+two writers cannot take the same room.
 """
 
 from collections.abc import Iterable
@@ -57,8 +58,12 @@ class GroupRoom:
     def __init__(self) -> None:
         self._used: dict[int, tuple[int, int]] = {}
 
-    def take(self, group: Group, gained: Iterable[str], lost: Iterable[str] = ()) -> None:
+    def take(
+        self, group: Group, gained: Iterable[str], lost: Iterable[str] = (), *, is_written: bool = False
+    ) -> None:
         """Take room for the texts of new live memories, and get back that of the ones that they replace.
+
+        `is_written`: the triggers have counted them already.
 
         Raises:
             GroupFull: the group has less room; nothing is taken.
@@ -67,10 +72,11 @@ class GroupRoom:
         if not any(limits):
             return
         came, went = [len(text.encode()) for text in gained], [len(text.encode()) for text in lost]
+        more = len(came) - len(went), sum(came) - sum(went)
         if group.key not in self._used:
             use = use_of(group)
-            self._used[group.key] = use.memories, use.bytes
-        more = len(came) - len(went), sum(came) - sum(went)
+            seen = more if is_written else (0, 0)
+            self._used[group.key] = use.memories - seen[0], use.bytes - seen[1]
         names = (("memories", "--max-memories"), ("bytes of text", "--max-bytes"))
         for used, new, limit, (noun, option) in zip(self._used[group.key], more, limits, names, strict=True):
             if limit and new > 0 and used + new > limit:

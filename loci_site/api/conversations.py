@@ -98,8 +98,8 @@ def read_one_conversation(
 def change_conversation(
     request: HttpRequest, conversation_id: str, body: ChangeConversationIn
 ) -> HttpResponse:
-    """Tag a conversation, or move it to another group with its turns. 202: the move waits for a curator there. Moving it back
-    undoes a move.
+    """Tag a conversation, or, as a person, move it to another group with its turns. 202: the move waits for a curator there.
+    Moving it back undoes a move.
     """
     actor = actor_of(request)
     if body.tags is None and not body.group:
@@ -107,7 +107,7 @@ def change_conversation(
     thread = find_conversation(actor, conversation_id, right=WRITE)
     moved = Moved(thread, thread.group.slug, thread.group.slug, 0)
     if body.tags is not None:
-        moved = replace(moved, thread=tag(actor, conversation_id, body.tags))
+        moved = replace(moved, thread=tag(actor, conversation_id, body.tags, reason=body.reason))
     if body.group:
         moved = assign(actor, conversation_id, body.group, reason=body.reason)
     [shown] = with_counts(actor, (moved.thread,))

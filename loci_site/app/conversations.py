@@ -26,7 +26,7 @@ from memories.sessions.conversations import (
     with_counts,
 )
 from memories.sessions.conversations.change import bring_back, delete, purge, tag
-from memories.sessions.conversations.move import assign
+from memories.sessions.conversations.move import assign, may_move
 
 LISTED = 30
 FILTERS = ("q", "group", "platform", "tag", "after", "before")
@@ -83,15 +83,13 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
     after = request.GET.get("after", "")
     found = read_conversation(actor, id_, after=int(after) if after.isdecimal() and len(after) < 9 else -1)
     thread = found.conversation.thread
-    may_write = actor.may(WRITE, thread.group_id)
-    is_own = thread.owner_id is not None and thread.owner_id == actor.user_id
     context: dict[str, Any] = {
         "title": thread.label,
         "here": "conversations",
         "found": found,
         "thread": thread,
-        "may_write": may_write,
-        "may_move": may_write and (is_own or actor.may(CURATE, thread.group_id)),
+        "may_write": actor.may(WRITE, thread.group_id),
+        "may_move": may_move(actor, thread),
         "targets": [group for group in entered_groups(actor, WRITE) if group.key != thread.group_id],
         "tags": ", ".join(thread.tags),
         "more": f"{request.path}?after={found.next}" if found.next is not None else "",

@@ -18,6 +18,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.groups import hold_groups
 from access.groups.guarding import TextFinding
+from access.limits.quota import GroupRoom
 from memories.draft import (
     EDITED,
     STORED,
@@ -284,6 +285,7 @@ def _write_version(
     doubt = _find_edit_doubt(actor, old, prepared, withdrawn, is_decided=is_decided)
     if doubt.holds(old):
         return _queue_edit(actor, old, prepared, doubt=doubt, now=now)
+    GroupRoom().take(old.group, [draft.content], [old.content])
     before = snapshot(old)
     seen = Memory.objects.filter(pk=old.pk, state=State.LIVE, updated_at=old.updated_at)
     values = {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
@@ -316,6 +318,7 @@ def _queue_edit(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: _EditDoubt, now: datetime
 ) -> EditResult:
     """Write the new text as a candidate that replaces the old one on approval."""
+    GroupRoom().take(old.group, [prepared.draft.content])
     is_held = doubt.guard or (old.trust == Trust.QUARANTINED and prepared.draft.content == old.content)
     trust = Trust.QUARANTINED if is_held else Trust.CANDIDATE
     new = insert_version(actor, prepared, old.group, trust=trust, now=now)

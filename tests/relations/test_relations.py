@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from access.audit import collecting_rows
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
 from memories.browse.inspection import inspect_memory
@@ -14,10 +15,12 @@ from memories.entities import store_relation as entities
 from memories.entities.statements import statements_around, visible_statements
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
 from memories.lifecycle.edit import edit
+from memories.lifecycle.undo import large, undo_id_of, undo_write
+from memories.lifecycle.undo.rows import rows_of
 from memories.lifecycle.verbs import forget, reject
 from memories.models import Memory
 from relations import walk
-from relations.models import Relation, RelationEvidence
+from relations.models import EntityAlias, Relation, RelationEvidence
 from relations.walk import walk_relations
 from storage.ids import new_id
 from tests.memories.builders import day, kept, row
@@ -281,3 +284,31 @@ def test_an_entity_whose_current_version_is_hidden_is_neither_found_nor_tied(
     stored = store_relation(agent(bob), RelationDraft("Anna", "owns", "Ledger", group="ledger"))
     assert stored.subject != inner
     assert stored.subject.group == ledger
+
+
+@pytest.mark.parametrize("uses_it", [True, False])
+def test_an_undo_leaves_the_name_of_an_entity_that_stays(
+    alice: User, bob: User, ledger: Group, uses_it: bool
+) -> None:
+    with collecting_rows() as rows:
+        tie(bob, "Kite", "uses", "Gas")
+        id_ = undo_id_of(person(bob), rows)
+    if uses_it:
+        tie(alice, "Kite", "owns", "Rope")
+    undo_write(person(bob), id_)
+    names = {"Kite", "Rope"} if uses_it else set()
+    assert set(EntityAlias.objects.values_list("name", flat=True)) == names
+    assert set(Memory.objects.filter(state="live").values_list("content", flat=True)) == names
+    assert (find_entity(person(alice), ledger, "Kite") is not None) is uses_it
+
+
+def test_the_name_of_an_entity_is_taken_back_together_with_it(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "ROWS_AT_ONCE", 1)
+    with collecting_rows() as work:
+        tie(alice, "Kite", "uses", "Gas")
+    parts = large.in_parts(rows_of([work.change]))
+    together = [{row.table.model for row in part} for part in parts]
+    assert together.count({Memory, EntityAlias}) == 2
+    assert not any(EntityAlias in models and Memory not in models for models in together)

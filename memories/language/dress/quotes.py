@@ -6,6 +6,7 @@ the text before it, and there are few, so the work grows with the length alone; 
 only reading.
 """
 
+import html
 import json
 import re
 import unicodedata
@@ -13,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import unquote
 
 from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Length
@@ -24,6 +26,17 @@ _ESCAPE: Final = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([^ux]))",
     re.S,
 )
+# Within a sentence: tags, comments, ends of links and notes; a letter in a web address, and one in HTML.
+_MARKUP: Final = re.compile(
+    _ESCAPE.pattern
+    + r"|(</?[a-z][^<>]{0,300}>|<!--[^<>]{0,300}-->|\]\([^()\s]{0,300}\)|\]\[[\w -]{0,40}\]|\[\^[\w-]{1,20}\]"
+    r"|\[/?(?:b|i|u|s|code|quote|url|color|size)(?:=[^\[\]\n]{0,100})?\])"
+    r"|(%[0-7][\da-f]|%[cd][\da-f]%[89ab][\da-f]|%e[\da-f](?:%[89ab][\da-f]){2}|%f[0-4](?:%[89ab][\da-f]){3})"
+    r"|(&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]{2,31}\d{0,2});)",
+    re.S | re.I | re.A,
+)
+# One of these is where a letter may be written otherwise.
+ENCODED: Final = ("\\u", "\\x", "%", "&")
 _CONTROLS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # JSON may have them escaped; UTF-8 has none
 _UNREADABLE: Final = "\ufffd"
@@ -31,22 +44,31 @@ _UNREADABLE: Final = "\ufffd"
 
 def readings(text: str) -> Iterator[str]:
     """The text, and what it says with one level of escapes undone after the other."""
+    return _undone(text, _ESCAPE) if "\\" in text else iter((text,))
+
+
+def _undone(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
     yield text
     for _ in range(MAX_LEVELS):
-        if "\\" not in text or (undone := _ESCAPE.sub(_letter, text)) == text:
+        if (undone := pattern.sub(_letter, text)) == text:
             return
         text = undone
         yield text
 
 
+def bare_readings(text: str) -> Iterator[str]:
+    """The readings without markup within sentences, and with the letters that a web address or HTML encodes."""
+    return _undone(text, _MARKUP)
+
+
 def placed_readings(text: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """The readings, each with the place in the text where each of its letters begins, and that of the end."""
+    """bare_readings(), each with the place in the text where each of its letters begins, and that of the end."""
     places: Sequence[int] = range(len(text) + 1)
     before = ""
-    for reading in readings(text):
+    for reading in bare_readings(text):
         if before:
             at, now = 0, list[int]()
-            for found in _ESCAPE.finditer(before):  # each becomes one letter
+            for found in _MARKUP.finditer(before):  # each becomes one letter
                 now += places[at : found.start() + 1]
                 at = found.end()
             places = [*now, *places[at:]]
@@ -80,8 +102,11 @@ def _json_in(text: str) -> Any:
 
 
 def _letter(found: re.Match[str]) -> str:
-    """The one letter that an escape stands for."""
-    high, low, unit, byte, other = found.groups()
+    """The one letter that an escape or a code stands for; a space for markup."""
+    high, low, unit, byte, other, *more = found.groups()
+    if any(more):
+        markup, percent, entity = more
+        return " " if markup else (unquote(percent) if percent else html.unescape(entity) or " ")[0]
     if high:
         return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
     if unit or byte:
@@ -117,7 +142,7 @@ class Quotes:
 
     def find(self, value: str) -> bool:
         """True if a text contains one of the texts, in any of its readings."""
-        return any(self._find_plain(said) for said in readings(value))
+        return any(self._find_plain(said) for said in bare_readings(value))
 
     def are_in(self, value: Any) -> bool:
         """True if a text, or a string anywhere in a JSON value, contains one of the texts."""
@@ -207,7 +232,7 @@ class Quotes:
             rows = rows.alias(**{name: Cast(column, TextField())})
             rows = rows.alias(**{f"size_of_{column}": size, f"chars_of_{column}": Length(name)})
             found |= Q(**{f"size_of_{column}__gt": F(f"chars_of_{column}")})
-            for escape in ("\\u", "\\x"):  # a letter of the word may be written so
+            for escape in ENCODED:  # a letter of the word may be written so
                 found |= Q(**{f"{name}__contains": escape})
             for sign in self.signs:
                 found |= Q(**{f"{name}__contains": sign})

@@ -26,7 +26,7 @@ from memories.types import Scope, State, Trust, Type
 from relations.models import Relation
 from storage.bulk import AT_ONCE, batches
 
-_MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
+MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
 _Reasons = dict[int, str]  # by the key of a family's head
 
 
@@ -127,7 +127,7 @@ def _refuse_state(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     return {
         head.key: line.format(state=pgettext("word", head.state), trust=pgettext("word", head.trust))
         for head in heads
-        if head.state != State.LIVE or head.trust not in _MOVABLE_TRUST
+        if head.state != State.LIVE or head.trust not in MOVABLE_TRUST
     }
 
 

@@ -1,7 +1,7 @@
 """Large changes, such as runs and imports: taken back in short transactions, and updates of many rows at once."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import transaction
@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from access.models import RowChange
 from memories.lifecycle.undo.reverse import Reversed, StayingRow, Terms
-from memories.lifecycle.undo.rows import MEMORY, FormerRow, pack_batch, table_named, unpack_batch
+from memories.lifecycle.undo.rows import MEMORY, TABLES, FormerRow, pack_batch, table_named, unpack_batch
 from memories.models import Link, Memory
 from memories.queries.versions import head_of
 from storage.bulk import batches, write_columns
@@ -21,15 +21,14 @@ ROWS_AT_ONCE: Final = 50  # per transaction
 def in_parts(rows: Sequence[FormerRow]) -> Iterator[list[FormerRow]]:
     """The rows of a large change for short transactions, the last first; what belongs to one new memory stays together."""
     made = {row.row for row in rows if row.is_memory and row.made}
-    links = [row.row for row in rows if row.made and row.table.model is Link]
-    homes = {
-        key: source if source in made else target
-        for some in batches(links)
-        for key, source, target in Link.objects.filter(key__in=some).values_list("key", "source", "target")
-    }
+    homes = _find_homes(rows, made)
     units: dict[tuple[str, int], list[FormerRow]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: -row.last):
-        home = row.values.get("superseded_by_id", (None, None))[1] if row.is_memory else homes.get(row.row)
+        home = (
+            row.values.get("superseded_by_id", (None, None))[1]
+            if row.is_memory
+            else homes.get((row.table.name, row.row))
+        )
         units[(MEMORY.name, home) if home in made else (row.table.name, row.row)].append(row)
     part = list[FormerRow]()
     for unit in units.values():
@@ -39,6 +38,17 @@ def in_parts(rows: Sequence[FormerRow]) -> Iterator[list[FormerRow]]:
             part = []
     if part:
         yield part
+
+
+def _find_homes(rows: Sequence[FormerRow], made: Collection[int]) -> dict[tuple[str, int], int]:
+    """The new memory that each new row is a part of, or that a link leads to."""
+    homes = dict[tuple[str, int], int]()
+    for table in (table for table in TABLES if table.part_of):
+        ends = (table.part_of, "target_id") if table.model is Link else (table.part_of,)
+        for some in batches(row.row for row in rows if row.made and row.table is table):
+            for key, *found in table.model._base_manager.filter(pk__in=some).values_list("pk", *ends):
+                homes[table.name, key] = next((memory for memory in found if memory in made), 0)
+    return homes
 
 
 def reverse_batch(batch: RowChange, terms: Terms) -> Reversed:

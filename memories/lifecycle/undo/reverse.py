@@ -4,6 +4,7 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 `reverse()`. It writes rows itself, so it is a change that can be reversed in its turn.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from access.answers import Answer
 from access.audit import AuditEvent, Operation
 from access.errors import Conflict, LociError, SensitiveText
 from access.groups import hold_groups
+from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group, RowChange
 from memories.draft import guard_draft, held_for_person, stored_door
 from memories.lifecycle.edit import as_draft
@@ -33,7 +35,7 @@ from memories.lifecycle.target import (
 )
 from memories.lifecycle.undo.rows import DELETED, MEMORY, RANKS, STAYS, FormerRow
 from memories.lifecycle.undo.words import describe, operation_of, told
-from memories.models import FindingStatus, Link, Memory, MemoryFinding, Tombstone, TombstoneKind
+from memories.models import FindingStatus, Memory, MemoryFinding, Tombstone, TombstoneKind
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
@@ -80,6 +82,10 @@ class Reversed:
         self.carried += other.carried
 
 
+class _MemoryStays(Conflict):
+    """A row that the change made is part of a memory that stays."""
+
+
 def _changed_since(memory: Memory, *, field: str = "") -> Conflict:
     """The error of undoing something whose result is no longer there."""
     return Conflict(
@@ -120,7 +126,7 @@ def reverse(actor: Actor, rows: Sequence[FormerRow], terms: Terms) -> Reversed:
     4. log each memory; all of it is a change that can be reversed itself
 
     Raises:
-        Conflict: a row has changed or is in use since, or may not count again (without `partial`).
+        Conflict: a row has changed or is in use since, or may not count again (without `partial`), or a group is full.
         NotPermitted: the actor may not write in a group.
     """
     with changing(), transaction.atomic():
@@ -146,6 +152,10 @@ class _Reversal:
         self._left_threads: set[int] = set()
         self._tied: list[int] = []  # keys of memories whose group or place in a chain is put back
         self._torn: dict[int, UUID] = {}
+        # The texts that were live in each group, and that are.
+        self._lost: dict[Group, list[str]] = defaultdict(list)
+        self._gained: dict[Group, list[str]] = defaultdict(list)
+        self._staying: set[int] = set()  # keys of memories that stay as they are
 
     def hold(self, rows: Sequence[FormerRow]) -> None:
         """Hold the groups of the rows' memories, then read those; find the chains in which an earlier version returns."""
@@ -165,9 +175,10 @@ class _Reversal:
                 self._revived_roots[root] = memory
 
     def rank(self, row: FormerRow) -> tuple[int, int, int]:
-        """The order: referring rows, memories that the change made, those that stop counting, those that count again."""
+        """The order: referring rows, memories that the change made, those that stop counting, those that count again, new parts."""
         if not row.is_memory:
-            return RANKS[row.table.name], 0, -row.last
+            is_part = row.made and bool(row.table.part_of)
+            return RANKS[row.table.name] + is_part * len(RANKS), 0, -row.last
         stage = 0 if row.made else 2 if _comes_back(row) else 1
         return RANKS[MEMORY.name], stage, -row.last
 
@@ -176,6 +187,9 @@ class _Reversal:
         try:
             with transaction.atomic():
                 self._take_back(row)
+        except _MemoryStays as error:
+            self._keep(row, error)
+            return
         except IntegrityError:
             line = gettext("Another row has taken its place.")
             refusal: LociError = Conflict(line, hint="Nothing was changed.")
@@ -188,6 +202,12 @@ class _Reversal:
             self.done.lines.append(refusal.message)
         elif not self.terms.partial or (row.is_memory and row.row in self.terms.required):
             raise refusal
+        self._keep(row, refusal)
+
+    def _keep(self, row: FormerRow, refusal: LociError) -> None:
+        """Note why a row stays; the new parts of a memory stay with it."""
+        if row.is_memory:
+            self._staying.add(row.row)
         found = row.table.model._base_manager.filter(pk=row.row).first()
         id_ = str(getattr(found, "id", row.row))
         self.done.kept.append(StayingRow(row.table.name, row.row, id_, refusal.message))
@@ -215,8 +235,8 @@ class _Reversal:
         if found is None or made == STAYS:
             return
         self._require_in(getattr(found, "group_id", None))
-        if isinstance(found, Link) and any(kept.row == found.source_id for kept in self.done.kept):
-            raise Conflict(gettext("Its memory stays."))
+        if (part_of := row.table.part_of) and getattr(found, part_of) in self._staying:
+            raise _MemoryStays(gettext("Its memory stays."))
         if self._is_decided(found, row):
             raise self._decided_since()
         self._tell(found, is_made=True)
@@ -423,6 +443,9 @@ class _Reversal:
         Memory.objects.filter(pk=memory.pk).update(**values)
         fresh = Memory.objects.select_related(*RELATED_ROWS).get(pk=memory.pk)
         self.memories[memory.pk] = fresh
+        for row, texts in ((memory, self._lost), (fresh, self._gained)):
+            if row.state == State.LIVE:
+                texts[row.group].append(row.content)
         for name in vars(fresh):
             if not name.startswith("_"):
                 setattr(memory, name, getattr(fresh, name))
@@ -444,7 +467,10 @@ class _Reversal:
 
         Raises:
             Conflict: a chain would be in two groups, since versions joined it after a move.
+            GroupFull: more would count again than a group has room for.
         """
+        for group, gained in self._gained.items():
+            GroupRoom().take(group, gained, self._lost[group], is_written=True)
         for key, id_ in self._find_torn().items():
             if key not in self._torn:
                 line = gettext(

@@ -47,12 +47,13 @@ class _ReversibleTable:
     """A model with the columns that a reversal puts back.
 
     `made` says what becomes of a row that the change made: DELETED, STAYS, or the values that close it. Memories have a
-    rule of their own: they are hidden.
+    rule of their own: they are hidden. `part_of` is the column of the memory that the row is a part of, and stays with.
     """
 
     model: type[Model]
     columns: tuple[str, ...]
     made: str | _Closing = STAYS
+    part_of: str = ""
 
     @property
     def name(self) -> str:
@@ -94,7 +95,7 @@ MEMORY: Final = _ReversibleTable(
         "valid_from", "valid_to", "valid_to_known_at", "retired_at", "state_changed_at", "expires_at",
     ),
 )  # fmt: skip
-# In the order in which a reversal takes them: relations keep a memory in use, and a link stays if its memory does.
+# In the order in which a reversal takes them, but for the new parts of memories, which come last: relations keep a memory in use.
 TABLES: Final = (
     _ReversibleTable(
         Proposal,
@@ -107,7 +108,7 @@ TABLES: Final = (
         ("group_id", "subject_id", "object_id", "confidence", "valid_from", "valid_to", "valid_to_known_at", "retired_at", "metadata"),
         lambda _, now: {"retired_at": now, "updated_at": now},
     ),
-    _ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED),
+    _ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED, "memory_id"),
     _ReversibleTable(MovedSource, ("group_id", "source", "source_ref", "to_id"), DELETED),
     _ReversibleTable(
         Tombstone,
@@ -118,6 +119,7 @@ TABLES: Final = (
         MemoryFinding,
         ("id", "memory_id", "kind", "places", "treatment", "status", "scan", "former_treatment", "at", "settled_by"),
         DELETED,
+        "memory_id",
     ),
     _ReversibleTable(
         Checkpoint,
@@ -141,6 +143,7 @@ TABLES: Final = (
             "settled_at", "settled_by",
         ),
         DELETED,
+        "source_id",
     ),
 )  # fmt: skip
 RANKS: Final = {table.name: rank for rank, table in enumerate(TABLES)}

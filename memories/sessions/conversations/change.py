@@ -1,7 +1,6 @@
 """Tagging a conversation, deleting it with its turns and bringing it back, and purging it with all that was made from it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -15,18 +14,18 @@ from access.actor import CURATE, WRITE, Actor
 from access.additions import additions
 from access.answers import ABSENT, Answer
 from access.audit.operations import Operation
-from access.errors import Conflict, NotFound, NotPermitted
+from access.errors import Conflict, GroupFull, NotFound, NotPermitted
 from access.groups import hold_groups
 from access.groups.guarding import admit
 from access.models import AuditEntry
-from memories.draft import check_tags, clean_reason
+from memories.draft import check_tags
 from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
 from memories.lifecycle.verbs import forget, restore
 from memories.models import Checkpoint, Memory, Thread
 from memories.sessions.conversations import find_conversation
-from memories.sessions.conversations.move import log_thread
+from memories.sessions.conversations.move import check_reason, log_thread
 from memories.store.policy import Change, held_back
-from memories.store.withdrawn.marks import refuse_withdrawn_reason
+from memories.store.withdrawn.marks import refuse_withdrawn_texts
 from memories.types import State
 
 
@@ -38,19 +37,23 @@ class Deleted:
     memories: int
 
 
-def tag(actor: Actor, id_: str | UUID, tags: Sequence[str]) -> Thread:
+def tag(actor: Actor, id_: str | UUID, tags: Sequence[str], *, reason: str = "") -> Thread:
     """Set the tags of a conversation.
 
     Raises:
         NotFound, NotPermitted: the conversation is missing or closed to the actor.
         InvalidInput: a tag is not allowed.
+        Conflict: a tag or the reason is a text that was withdrawn in its group.
     """
     thread = find_conversation(actor, id_, right=WRITE)
     fresh = admit(list(check_tags(tuple(tags))), actor.door, thread.group, field="tags").value
+    refuse_withdrawn_texts(actor, thread.group, fresh, field="tags", is_whole=True)
+    reason = check_reason(actor, reason, thread.group)
     if fresh == thread.tags:
         return thread
     with transaction.atomic():
-        log_thread(actor, thread, thread.group, action="tag", changes={"tags": [thread.tags, fresh]})
+        changed = {"tags": [thread.tags, fresh]}
+        log_thread(actor, thread, thread.group, action="tag", changes=changed, reason=reason)
         Thread.objects.filter(pk=thread.pk).update(tags=fresh)
     thread.tags = fresh
     return thread
@@ -87,7 +90,7 @@ def bring_back(actor: Actor, id_: str | UUID) -> Deleted:
 
     Raises:
         NotFound, NotPermitted: there is no such deleted conversation, or it is closed to the actor.
-        Conflict: it was purged.
+        Conflict: it was purged, or its group is full.
     """
     thread = find_conversation(actor, id_, right=WRITE, is_deleted=True)
     logged = AuditEntry.objects.filter(operation=Operation.THREAD, subject=f"thread:{thread.id}")
@@ -100,9 +103,13 @@ def bring_back(actor: Actor, id_: str | UUID) -> Deleted:
         hold_groups([thread.group_id])
         count = 0
         for row in Memory.objects.filter(id__in=ids, state=State.FORGOTTEN):
-            with suppress(Conflict):  # withdrawn since
+            try:
                 restore(actor, row.id)
-                count += 1
+            except GroupFull:
+                raise
+            except Conflict:  # withdrawn since
+                continue
+            count += 1
         Thread.objects.filter(pk=thread.pk).update(deleted_at=None)
         log_thread(actor, thread, thread.group, action="restore", memories=count)
         for follow in additions("after restoring a conversation"):
@@ -136,8 +143,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     except NotFound:
         thread = find_conversation(actor, id_, right=CURATE, is_deleted=True)
     turns = list(Memory.objects.filter(thread=thread, root=None).select_related("group", "thread"))
-    reason = clean_reason(reason)
-    refuse_withdrawn_reason(actor, thread.group, reason)
+    reason = check_reason(actor, reason, thread.group)
     saved = Checkpoint.objects.filter(thread=thread).count()
     lines = _describe_purge(len(turns), saved)
     if dry_run:

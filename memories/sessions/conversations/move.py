@@ -12,18 +12,20 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.groups import find_group, hold_groups
+from access.limits.quota import GroupRoom
 from access.models import Group
+from memories.draft import clean_reason
 from memories.lifecycle.propose import ProposalKind, propose
 from memories.lifecycle.regroup.move import record_sources
-from memories.lifecycle.regroup.plan import is_taken_as_is
-from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.regroup.plan import MOVABLE_TRUST, is_taken_as_is
+from memories.lifecycle.target import ChangeResult, require_person
 from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.sessions.conversations import find_conversation
 from memories.store.change import change_rows
 from memories.store.policy import policy_doubt
 from memories.store.threads import filter_tokens
-from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.withdrawn.marks import find_all_withdrawn, refuse_withdrawn_reason
 from memories.types import Scope, State, Trust, Type
 from storage.bulk import batches
 
@@ -49,8 +51,8 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
 
     Raises:
         NotFound, GroupNotFound: the conversation or the group is missing or closed to the actor.
-        NotPermitted: the actor may not take it away, or may not write there.
-        Conflict: it is there already, the target has its thread or texts, or the target does not take one of them.
+        NotPermitted: the actor is an agent, may not take it away, or may not write there.
+        Conflict: it is there already, the target has its thread or texts, does not take one of them, or is full.
     """
     target = find_group(actor, group, right=WRITE)
     threads = Thread.objects.select_related("group")
@@ -58,10 +60,15 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
     former = thread.group
     if former.key == target.key:
         raise Conflict(f"The conversation is in '{target.slug}' already.", hint="Nothing was changed.")
+    reason = check_reason(actor, reason, former, target)
     rows = rows_of(thread)
     check_target(thread, target, rows)
-    if not (is_decided or actor.decides(target.key)) and (doubt := policy_doubt(actor, target, 1.0)):
-        first = next((row for row in rows if row.state == State.LIVE), None)
+    live = [row for row in rows if row.state == State.LIVE]
+    doubt = (
+        "" if is_decided or actor.decides(target.key) else policy_doubt(actor, target, 1.0) or _trusted(live)
+    )
+    if doubt:
+        first = next(iter(live), None)
         proposal = propose(
             actor, _ASSIGN, group=target, memory=first, version=_thread_version(thread), why=doubt,
             subject=f"thread:{thread.id}", reason=reason,
@@ -77,16 +84,45 @@ def assign(actor: Actor, id_: str | UUID, group: str, *, reason: str = "", is_de
     return Moved(thread, former.slug, target.slug, len(rows))
 
 
+def may_move(actor: Actor, thread: Thread) -> bool:
+    """Whether the actor may take a conversation away: the person whose browser sent it, or a curator of its group.
+
+    What the group's curators judge does not leave them: a turn in quarantine, for one.
+    """
+    if not actor.is_person or not actor.may(WRITE, thread.group_id):
+        return False
+    if actor.may(CURATE, thread.group_id):
+        return True
+    judged = Memory.objects.filter(thread=thread, state=State.LIVE).exclude(trust__in=MOVABLE_TRUST)
+    return thread.owner_id is not None and thread.owner_id == actor.user_id and not judged.exists()
+
+
 def _find_to_move(actor: Actor, id_: str | UUID) -> Thread:
-    """The conversation, if the actor owns it or is a curator of its group."""
+    """The conversation, if the actor may move it."""
     thread = find_conversation(actor, id_, right=WRITE)
-    is_own = thread.owner_id is not None and thread.owner_id == actor.user_id
-    if not is_own and not actor.may(CURATE, thread.group_id):
+    require_person(actor, "move")
+    if not may_move(actor, thread):
         raise NotPermitted(
-            "Only the person whose browser sent a conversation, or a curator of its group, may move it.",
+            "Only the person whose browser sent a conversation, or a curator of its group, may move it, and only a curator"
+            " if a turn is quarantined or rejected.",
             hint="Ask a curator of the group.",
         )
     return thread
+
+
+def _trusted(rows: Sequence[Memory]) -> str:
+    """Why the target's curators decide about these turns: the trust that another group's gave them is not theirs."""
+    if any(row.pinned or row.trust == Trust.VERIFIED for row in rows):
+        return "a person verified or pinned some of it, so a curator of the other group decides"
+    return ""
+
+
+def check_reason(actor: Actor, reason: str, *groups: Group) -> str:
+    """The reason of a change in its shape; Conflict if it is a text that was withdrawn in one of the groups."""
+    reason = clean_reason(reason)
+    for group in groups:
+        refuse_withdrawn_reason(actor, group, reason)
+    return reason
 
 
 def rows_of(thread: Thread) -> list[Memory]:
@@ -133,6 +169,7 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
 def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:
     """Move the rows in the caller's transaction, with an audit row for each in the target's chain."""
     former = thread.group
+    GroupRoom().take(target, [row.content for row in rows if row.state == State.LIVE])
     for batch in batches(rows):
         for scope in {row.scope for row in batch}:
             same = [row for row in batch if row.scope == scope]
@@ -144,13 +181,16 @@ def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Gro
     for group in (former, target):
         log_thread(
             actor, thread, group, action="move", moved=[former.slug, target.slug], memories=len(rows),
-            **({"reason": reason} if reason else {}),
+            reason=reason,
         )  # fmt: skip
 
 
-def log_thread(actor: Actor, thread: Thread, group: Group, **payload: object) -> None:
+def log_thread(actor: Actor, thread: Thread, group: Group, *, reason: str = "", **payload: object) -> None:
     """Log a change of a conversation in the chain of a group."""
-    audit.append(actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=payload)
+    why = {"reason": reason} if reason else {}
+    audit.append(
+        actor, Operation.THREAD, group=group.id, subject=f"thread:{thread.id}", payload=payload | why
+    )
 
 
 def _run_assignment(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:

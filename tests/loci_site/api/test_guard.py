@@ -164,6 +164,8 @@ def test_the_name_of_a_metadata_value_counts(owner: Caller) -> None:
         ({"policy": "agents"}, {"policy": "below"}),
         ({"policy": "below", "policy_confidence": 0.8}, {"policy_confidence": 0.7}),
         ({}, {"captures": "live"}),
+        ({}, {"default_scope": "global"}),
+        ({"default_scope": "group"}, {"default_scope": "by-type"}),
     ],
 )
 def test_a_token_makes_no_rule_milder_that_holds_its_texts(

@@ -80,6 +80,31 @@ def test_only_the_text_is_blanked(text: str, value: str, blanked: str) -> None:
     assert Quotes([text]).blank(value) == blanked
 
 
+@pytest.mark.parametrize(
+    ("value", "blanked"),
+    [
+        ("so: the big <i>key</i> opens", "so: [purged]</i> opens"),
+        ("so: the <b class='x'>big</b> <!-- old --> key", "so: [purged]"),
+        ("so: the [big](https://example.org/a) key", "so: [purged]"),
+        ("so: the [big][1] key[^2], the [b]big[/b] key", "so: [purged][^2], [purged]"),
+        ("https://example.org/?q=the%20big%20key&x=1", "https://example.org/?q=[purged]&x=1"),
+        ("https://example.org/?q=the+b%69g+%6bey", "https://example.org/?q=[purged]"),
+        ("the&nbsp;b&#105;g&#x20;key&#1;", "[purged]&#1;"),
+        ('{"a": "the <i>big</i> key", "n": 1}', '{"a": "[purged]", "n": 1}'),
+        ("the%2520big%2520key", "[purged]"),
+    ],
+)
+def test_markup_and_codes_hide_no_text(value: str, blanked: str) -> None:
+    quotes = Quotes(["the big key"])
+    assert quotes.are_in(value)
+    assert quotes.blank(value) == blanked
+    assert not quotes.are_in(blanked)
+
+
+def test_letters_of_other_languages_are_read_in_an_address() -> None:
+    assert Quotes(["Rødby 鍵"]).blank("?q=R%C3%B8dby%20%E9%8D%B5") == "?q=[purged]"
+
+
 def test_a_plain_text_has_itself_as_its_only_reading() -> None:
     assert list(readings("The gnome statue {weighs} ninety stone.")) == [
         "The gnome statue {weighs} ninety stone."
@@ -110,6 +135,12 @@ def test_the_path_leads_into_json_in_a_string() -> None:
         pytest.param("[" * 900 + '"the brass key"' + "]" * 900, id="lists in lists"),
         pytest.param('"the brass key" ' * 6_000, id="many strings"),
         pytest.param(json.dumps(["the brass\nkey"] * 6_000), id="many finds"),
+        pytest.param("<a" * 50_000, id="tags"),
+        pytest.param("<!--" * 25_000, id="comments"),
+        pytest.param("](" * 50_000, id="links"),
+        pytest.param("[b=" * 33_000, id="marks of forums"),
+        pytest.param("%25" * 33_000 + " the%20brass%20key", id="codes"),
+        pytest.param("&amp;" * 20_000 + " the&nbsp;brass key", id="letters of HTML"),
         pytest.param("\\u005c" * 16_000 + " the brass\\nkey", id="escaped backslashes"),
     ],
 )

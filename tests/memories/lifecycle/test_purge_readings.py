@@ -1,9 +1,10 @@
 """After a purge no stored column says the text in any reading, or the certificate names it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import User
@@ -114,3 +115,25 @@ def test_every_column_that_takes_a_text_is_a_place(alice: User, bob: User, ledge
     }
     assert saying(text) == set(named)
     assert [line for line in named.values() if not any(line in each for each in certificate.remains)] == []
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        pytest.param(lambda text: text.replace("brass", "<i>brass</i>"), id="tag"),
+        pytest.param(lambda text: text.replace("brass", "[brass](https://example.org)"), id="link"),
+        pytest.param(quote, id="address"),
+        pytest.param(lambda text: text.replace("e", "&#101;"), id="letters of HTML"),
+    ],
+)
+def test_markup_and_addresses_hide_no_text_from_a_purge(
+    alice: User, ledger: Group, dress: Callable[[str], str]
+) -> None:
+    text = "The south door of the mill opens with the brass key."
+    memory = kept(agent(alice), text, group="ledger")
+    other = kept(agent(alice), OTHER, group="ledger", source=f"https://example.org/?q={dress(text)}"[:200])
+    Checkpoint.objects.create(group=ledger, state={"done": f"so: {dress(text)}"})
+    certificate = purge(person(alice), memory.id).certificate
+    assert certificate is not None
+    assert "[purged]" in Checkpoint.objects.get().state["done"]
+    assert f"1 other memories quote it: {other.id}" in certificate.remains

@@ -1,6 +1,7 @@
 """A group holds so many live memories and bytes of text; what leaves it makes room, and two writers do not share the last place."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -17,12 +18,13 @@ from access.groups.members import set_member
 from access.limits.quota import use_of
 from access.models import Group
 from access.tokens import operator
-from memories.draft import Draft
+from memories.draft import Draft, EditDraft
+from memories.lifecycle.edit import edit
 from memories.lifecycle.regroup.move import move_memories
 from memories.lifecycle.restore import restore
 from memories.lifecycle.retract import retract
 from memories.lifecycle.undo import undo_id_of, undo_write
-from memories.lifecycle.verbs import forget, purge
+from memories.lifecycle.verbs import forget, move, purge
 from memories.models import Memory
 from memories.review.stats import memory_stats
 from memories.search.base import search_index
@@ -122,8 +124,62 @@ def test_what_leaves_makes_room(ledger: Group) -> None:
     gone = stored(10)
     forget(operator(), gone.id, reason="makes room")
     stored(11)
-    restore(operator(), gone.id)  # what was there comes back also into a full group
-    assert held(ledger) == (2, 62)
+    with pytest.raises(GroupFull):
+        restore(operator(), gone.id)
+    assert held(ledger) == (1, 31)
+
+
+def test_what_comes_back_needs_room_too(ledger: Group) -> None:
+    """Restores, undos and redos, each into a group that was filled meanwhile."""
+
+    def offered(write: Callable[[], object]) -> str:
+        with collecting_rows() as rows:
+            write()
+            return undo_id_of(operator(), rows)
+
+    def stored(number: int) -> Memory:
+        memory = store(operator(), text(number)).memory
+        assert memory is not None
+        return memory
+
+    limit(ledger, memories=3)
+    forgotten, retracted, moved = (stored(number) for number in range(3))
+    create_group(operator(), "garden")
+    undos = [
+        offered(lambda: forget(operator(), forgotten.id)),
+        offered(lambda: retract(operator(), retracted.id)),
+        offered(lambda: move(operator(), moved.id, "garden")),
+    ]
+    redo = offered(lambda: undo_write(operator(), offered(lambda: stored(3))))
+    for number in range(10, 13):
+        stored(number)
+    for id_ in (*undos, redo):
+        with pytest.raises(GroupFull, match="holds 3 of at most 3 memories, and this would add 1"):
+            undo_write(operator(), id_)
+    with pytest.raises(GroupFull):
+        restore(operator(), forgotten.id)
+    assert held(ledger) == (3, 93)
+    limit(ledger, memories=7)
+    for id_ in (*undos, redo):
+        undo_write(operator(), id_)
+    assert held(ledger) == (7, 217)
+
+
+def test_an_edit_takes_the_room_that_it_adds(ledger: Group) -> None:
+    memory = store(operator(), text(0)).memory
+    assert memory is not None
+    limit(ledger, size=20)  # the group is over it already
+    longer = EditDraft(content=f"{text(0).content} and that is long")
+    with pytest.raises(GroupFull, match="holds 31 of at most 20 bytes of text, and this would add 17"):
+        edit(operator(), memory.id, longer)
+    limit(ledger, size=48)
+    edit(operator(), memory.id, longer)
+    with collecting_rows() as rows:
+        edit(operator(), memory.id, EditDraft(content="It is short."))
+    limit(ledger, size=20)
+    with pytest.raises(GroupFull):
+        undo_write(operator(), undo_id_of(operator(), rows))
+    assert held(ledger) == (1, 12)
 
 
 def test_a_move_needs_room_in_the_other_group(ledger: Group) -> None:

@@ -1,19 +1,21 @@
 """Conversations as people work with them: listed, read, tagged, moved to a group, deleted and brought back."""
 
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from access.errors import NotPermitted
 from access.groups import GroupChange, create_group, update_group
 from access.models import Group, Membership, Role
 from access.tokens import operator
 from access.tokens.pairing import show_code
 from maintenance.audit_replay import memory_at
 from memories.draft import Draft
-from memories.lifecycle.verbs import retract
+from memories.lifecycle.verbs import purge, quarantine, retract, verify
 from memories.models import Memory, Proposal, Thread
 from memories.recall import RecallRequest, recall
 from memories.review.card import proposal_card
@@ -31,11 +33,16 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 
 class Program:
-    """A program of bob's with a token."""
+    """A program with a token of a user's; without scopes, the user in a browser."""
 
-    def __init__(self, user: User) -> None:
-        secret = make_token(user, name="program", scopes=("read", "write"))[1]
-        self.client = Client(headers={"Authorization": f"Bearer {secret}"}, raise_request_exception=False)
+    def __init__(self, user: User, scopes: Iterable[str] = ("read", "write")) -> None:
+        headers = {}
+        if scopes:
+            secret = make_token(user, name="-".join(scopes), scopes=scopes)[1]
+            headers["Authorization"] = f"Bearer {secret}"
+        self.client = Client(headers=headers, raise_request_exception=False)
+        if not scopes:
+            self.client.force_login(user)
 
     def call(self, method: str, path: str, sent: Any = None) -> tuple[int, Any]:
         body = {} if sent is None else {"data": json.dumps(sent), "content_type": "application/json"}
@@ -115,13 +122,62 @@ def test_only_its_owner_or_a_curator_moves_it(kept: Thread, bob: User, charlie: 
     Membership.objects.create(user=charlie, group=ledger, role=Role.CONTRIBUTOR)
     create_group(operator(), "hall")
     Membership.objects.create(user=charlie, group=Group.objects.get(slug="hall"), role=Role.CONTRIBUTOR)
-    program = Program(charlie)
-    status, said = program.call("patch", f"/conversations/{kept.id}", {"group": "hall"})
+    browser = Program(charlie, ())
+    status, said = browser.call("patch", f"/conversations/{kept.id}", {"group": "hall"})
     assert (status, said["code"]) == (403, "not_permitted")
     Membership.objects.filter(user=charlie, group=ledger).update(role=Role.CURATOR)
-    secret = make_token(charlie, name="curates", scopes=("read", "write", "curate"))[1]
-    program.client = Client(headers={"Authorization": f"Bearer {secret}"})
-    assert program.call("patch", f"/conversations/{kept.id}", {"group": "hall"})[0] == 200
+    assert browser.call("patch", f"/conversations/{kept.id}", {"group": "hall"})[0] == 200
+
+
+@pytest.mark.parametrize("scopes", [("read", "write"), ("read", "write", "curate"), ("capture", "read")])
+@pytest.mark.parametrize("captured", [True, False])
+def test_only_a_person_moves_it(
+    kept: Thread,
+    bob: User,
+    alice: User,
+    ledger: Group,
+    garden: Group,
+    scopes: tuple[str, ...],
+    captured: bool,
+) -> None:
+    Membership.objects.create(user=bob, group=garden, role=Role.ADMIN)
+    if not captured:
+        made = store(person(alice), Draft("The sluice opens at six.", group="garden", thread="sluice")).memory
+        assert made is not None
+        assert made.thread is not None
+        verify(person(alice), made.id)
+        kept = made.thread
+    status, said = Program(bob, scopes).call("patch", f"/conversations/{kept.id}", {"group": "ledger"})
+    assert (status, said["code"]) == (403, "not_permitted")
+    assert Thread.objects.get(pk=kept.pk).group_id == kept.group_id
+    assert Program(bob, ()).call("patch", f"/conversations/{kept.id}", {"group": "ledger"})[0] in (200, 202)
+
+
+def test_trust_of_another_group_waits_for_a_curator_of_this_one(
+    kept: Thread, bob: User, alice: User, ledger: Group
+) -> None:
+    turn = Memory.objects.filter(thread=kept).order_by("key")[0]
+    verify(person(bob), turn.id)
+    moved = assign(person(bob), kept.id, "ledger")
+    assert moved.queued
+    turn.refresh_from_db()
+    assert turn.group_id == kept.group_id
+    decide(person(alice), ReviewDecision("approve", proposal=moved.proposal))
+    turn.refresh_from_db()
+    assert turn.group == ledger
+
+
+def test_what_its_curators_judge_does_not_leave_them(
+    kept: Thread, bob: User, alice: User, ledger: Group
+) -> None:
+    assign(person(bob), kept.id, "ledger")
+    turn = Memory.objects.filter(thread=kept).order_by("key")[0]
+    quarantine(person(alice), turn.id)
+    with pytest.raises(NotPermitted):
+        assign(person(bob), kept.id, "bob-conversations")
+    client = Client()
+    client.force_login(bob)
+    assert "/move/" not in client.get(f"/app/conversations/{kept.id}/").content.decode()
 
 
 def test_a_group_that_holds_writes_back_has_one_item_to_decide(
@@ -146,11 +202,42 @@ def test_what_the_target_does_not_take_stays_as_a_whole(
     wrong = store(person(alice), Draft(f"Assistant: {TURNS[1][2]}", type="episodic", group="ledger")).memory
     assert wrong is not None
     retract(person(alice), wrong.id, reason="it was copper")
-    program = Program(bob)
-    status, said = program.call("patch", f"/conversations/{kept.id}", {"group": "ledger"})
+    status, said = Program(bob, ()).call("patch", f"/conversations/{kept.id}", {"group": "ledger"})
     assert (status, said["field"]) == (409, "group")
     assert "withdrawn" in said["message"]
     assert {row.group.slug for row in Memory.objects.filter(thread=kept)} == {"bob-conversations"}
+
+
+@pytest.mark.parametrize("verb", [retract, purge])
+def test_no_change_of_it_takes_a_withdrawn_text(
+    kept: Thread, bob: User, alice: User, verb: Callable[..., Any]
+) -> None:
+    text = "Cobalt tops the quarry wall."
+    gone = store(person(alice), Draft(text, group="bob-conversations")).memory
+    assert gone is not None
+    verb(person(alice), gone.id)
+    browser, address = Program(bob, ()), f"/conversations/{kept.id}"
+    for sent in ({"tags": [text]}, {"tags": ["wall"], "reason": text}, {"group": "ledger", "reason": text}):
+        assert browser.call("patch", address, sent)[0] == 409, sent
+    kept.refresh_from_db()
+    assert (kept.tags, kept.group.slug) == ([], "bob-conversations")
+    assert browser.call("patch", address, {"tags": ["cobalt"]})[0] == 200  # a word of it
+
+
+def test_a_full_group_takes_no_conversation_and_brings_none_back(
+    kept: Thread, bob: User, ledger: Group
+) -> None:
+    update_group(operator(), "ledger", GroupChange(max_memories=2))
+    store(person(bob), Draft("The quarry closes at noon.", group="ledger"))
+    browser, address = Program(bob, ()), f"/conversations/{kept.id}"
+    status, said = browser.call("patch", address, {"group": "ledger"})
+    assert (status, said["code"]) == (409, "group_full")
+    update_group(operator(), "ledger", GroupChange(max_memories=3))
+    assert browser.call("patch", address, {"group": "ledger"})[0] == 200
+    assert browser.call("delete", address)[0] == 200
+    store(person(bob), Draft("The quarry opens at six.", group="ledger"))
+    assert browser.call("post", f"{address}/undelete", {})[1]["code"] == "group_full"
+    assert browser.call("get", address)[0] == 404
 
 
 def test_deleting_forgets_the_turns_and_can_be_undone(
