@@ -20,7 +20,7 @@ from access.admin.page import LociAdmin
 from access.audit.collect import collecting_rows
 from access.errors import LociError
 from memories.admin.forms import group_choices
-from memories.draft import EditDraft
+from memories.draft import EditDraft, check_tags
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.regroup.left_behind import describe_traces
 from memories.lifecycle.regroup.move import move_chosen
@@ -107,7 +107,7 @@ class _BulkForm(ReasonForm):
             return ()
         chosen = self.cleaned_data.get("group", "")
         typed = self.cleaned_data.get("tags", "")
-        return (chosen,) if chosen else tuple(tag.strip().lower() for tag in typed.split(",") if tag.strip())
+        return (chosen,) if chosen else tuple(tag.strip() for tag in typed.split(",") if tag.strip())
 
 
 class BulkActionsMixin(LociAdmin):
@@ -282,7 +282,7 @@ def _tag_action(
         actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
     ) -> _BulkEffect:
         tags = wanted(memory.tags, given)
-        if tags == tuple(memory.tags):
+        if check_tags(tags) == tuple(memory.tags):
             return _BulkEffect.NONE
         edited = edit(actor, memory.id, EditDraft(tags=tags), reason=reason, dry_run=dry_run)
         return _BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else _BulkEffect.CHANGED
@@ -338,7 +338,7 @@ BULK_ACTIONS = (
         "untag",
         gettext_noop("Remove tags"),
         "untagged",
-        lambda own, given: tuple(tag for tag in own if tag not in given),
+        lambda own, given: tuple(tag for tag in own if tag not in check_tags(given)),
     ),
     _BulkAction(
         "move", gettext_noop("Move to another group"), "moved", apply_all=_move_all, needs_group=True

@@ -19,7 +19,7 @@ from access.errors import Conflict, NotFound, NotPermitted
 from access.groups import hold_groups
 from access.groups.guarding import admit
 from access.models import AuditEntry
-from memories.draft import check_tags, clean_reason
+from memories.draft import clean_reason, clean_tags
 from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
 from memories.lifecycle.verbs import forget, restore
 from memories.models import Checkpoint, Memory, Thread
@@ -46,7 +46,8 @@ def tag(actor: Actor, id_: str | UUID, tags: Sequence[str]) -> Thread:
         InvalidInput: a tag is not allowed.
     """
     thread = find_conversation(actor, id_, right=WRITE)
-    fresh = admit(list(check_tags(tuple(tags))), actor.door, thread.group, field="tags").value
+    admitted = admit(list(clean_tags(tuple(tags))), actor.door, thread.group, field="tags").value
+    fresh = [tag.lower() for tag in admitted]
     if fresh == thread.tags:
         return thread
     with transaction.atomic():
