@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from access.errors import InvalidInput, SensitiveText
+from access.errors import InvalidInput, LociError, SensitiveText
 from access.groups.fingerprints import fingerprint
 from access.groups.text_finding import TextFinding
 from access.models import Group
@@ -36,7 +36,7 @@ from storage.canonical_json import canonical_json
 
 __all__ = [
     "OnHold", "TextFinding", "admit", "admit_parts", "check_rules", "count_kinds", "find_all", "fingerprint",
-    "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
+    "is_milder_guard", "mask_words", "policy_of", "quarantine_reason", "refuse_secret", "safe_error", "safe_for_agents", "safe_label", "safe_to_show", "split_rules", "without_words",
 ]  # fmt: skip
 
 _MAX_RULES_CHARS: Final = 500
@@ -357,6 +357,11 @@ def safe_to_show(text: str) -> str:
     plain = escape_hidden(text)
     found = [each for each in find_secrets(plain) if kind_of(each.kind).family is Family.SECRET]
     return mask(plain, found, fingerprint=fingerprint) if found else plain
+
+
+def safe_error(error: LociError) -> dict[str, str]:
+    """An error as it is answered and kept: what it quotes of the request is masked."""
+    return {name: safe_to_show(text) for name, text in error.as_dict().items()}
 
 
 def quarantine_reason(findings: Iterable[TextFinding]) -> str:

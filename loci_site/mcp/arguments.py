@@ -1,6 +1,5 @@
 """Checks of the arguments that an agent sends (names, types, dates), and errors as text for it; never a traceback."""
 
-import difflib
 import logging
 import secrets
 from collections.abc import Collection, Mapping
@@ -13,6 +12,7 @@ from access.actor import Actor
 from access.errors import GroupNotFound, InvalidInput, LociError, StorageFull, as_storage_error
 from access.groups import UnknownGroup, find_known_group
 from access.tokens.stored_answers import KeyedWrite
+from loci_site.config.keys import suggest
 from memories.draft import EDITED, EditDraft
 from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.draft.registry import BY_NAME
@@ -50,11 +50,8 @@ def check_names(tool: str, sent: Collection[str], known: Collection[str]) -> Non
                     hint=f'Pass where={{"{name}": …}}.',
                     field=name,
                 )
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"Did you mean '{close[0]}'? " if close else ""
-            raise InvalidInput(
-                f"{tool} has no argument '{name[:60]}'.", hint=f"{hint}Its arguments are {', '.join(known)}."
-            )
+            hint = f"{suggest(name, known)} Its arguments are {', '.join(known)}.".lstrip()
+            raise InvalidInput(f"{tool} has no argument '{name[:60]}'.", hint=hint, field=name[:60])
 
 
 def drop_nulls(arguments: Mapping[str, Any]) -> dict[str, Any]:
