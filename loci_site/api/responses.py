@@ -188,7 +188,7 @@ def describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
     context, fields = error.get("ctx", {}), error.get("fields", {})
     match error["type"]:
         case "missing" if field:
-            return f"'{field}' is missing.", range_hint(fields.get(field, {})) or "It is required."
+            return f"'{field}' is missing.", _range_hint(fields.get(field, {})) or "It is required."
         case "missing":
             return "The body is missing.", "Send a JSON object."
         case "model_attributes_type" | "model_type" | "dict_type" if not field:
@@ -200,10 +200,10 @@ def describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
         case "value_error":
             return f"'{field}': {context.get('error', 'not allowed')}", ""
     name = "".join([field, *(f"[{part}]" for part in _inside_body(error)[1:2] if isinstance(part, int))])
-    return f"'{name}': {error['msg'][:1].lower()}{error['msg'][1:]}.", range_hint(fields.get(field, {}))
+    return f"'{name}': {error['msg'][:1].lower()}{error['msg'][1:]}.", _range_hint(fields.get(field, {}))
 
 
-def range_hint(schema: Mapping[str, Any]) -> str:
+def _range_hint(schema: Mapping[str, Any]) -> str:
     """Which numbers a value may be, by its JSON schema; empty if it has no bounds."""
     for kind in (schema, *schema.get("anyOf", ())):
         if "minimum" in kind:

@@ -49,7 +49,7 @@ _CLAUSE_END = re.compile(r"\s*[;；]\s*")
 _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
 # Of a draft: agents read them in answers.
 LABELS: Final = ("thread", "source", "source_ref", "tags", "metadata", "anchor_commit")
-STATED: Final = frozenset(
+_STATED: Final = frozenset(
     {"name", "title", "instructions", "state", "predicate"}
 )  # of other rows, read as statements
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
@@ -363,7 +363,7 @@ def find_withdrawn_labels(
 def find_repeated(rows: Sequence[tuple[int, Mapping[str, Any]]]) -> list[tuple[str, Withdrawn] | None]:
     """The first value of each row (group key, values by name) that is a withdrawn text, with its path; at most six queries.
 
-    Values that are read as statements (STATED) may not contain one either, nor have one in other dress.
+    Values that are read as statements (_STATED) may not contain one either, nor have one in other dress.
     """
     asked = [
         (number, group, path, text)
@@ -371,11 +371,11 @@ def find_repeated(rows: Sequence[tuple[int, Mapping[str, Any]]]) -> list[tuple[s
         if values and read_marks(group).exact
         for name, value in values.items()
         for path, text in strings_in(value, name)
-        if name in (*STATED, "thread") or undressed(text)  # a word that was withdrawn may still be a tag
+        if name in (*_STATED, "thread") or undressed(text)  # a word that was withdrawn may still be a tag
     ]
     repeated: list[tuple[str, Withdrawn] | None] = [None] * len(rows)
     for is_stated in (False, True):
-        part = [each for each in asked if is_stated is (re.split(r"[.\[]", each[2])[0] in STATED)]
+        part = [each for each in asked if is_stated is (re.split(r"[.\[]", each[2])[0] in _STATED)]
         found = find_all_withdrawn(
             ((group, Scope.GROUP, text) for _, group, _, text in part), is_whole=not is_stated
         )
