@@ -49,9 +49,8 @@ _CLAUSE_END = re.compile(r"\s*[;；]\s*")
 _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
 # Of a draft: agents read them in answers.
 LABELS: Final = ("thread", "source", "source_ref", "tags", "metadata", "anchor_commit")
-_STATED: Final = frozenset(
-    {"name", "title", "instructions", "state", "predicate"}
-)  # of other rows, read as statements
+# Of other rows: read as statements.
+_STATED: Final = frozenset({"name", "title", "instructions", "state", "predicate"})
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
 
 
