@@ -179,7 +179,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     """
     if not actor.may(CREATE_GROUP):
         raise NotPermitted("You may not create groups.", hint="Use a token with the scope 'create-group'.")
-    check_slug(slug)
+    check_slug(slug, field="slug")
     check_texts(title=title)
     check_may_be_private(slug, private=private)
     title = admit(title, actor.door, None, field="title").value
@@ -188,7 +188,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
             raise Conflict(
                 f"There is already a group '{slug}'.",
                 hint="Change that group, or choose another name.",
-                field="group",
+                field="slug",
             )
         default_scope = ScopeRule.GLOBAL if slug == EVERYONE else ""
         group = Group.objects.create(
@@ -357,15 +357,15 @@ def as_free_slug(name: str) -> str:
     )
 
 
-def check_slug(slug: str) -> None:
+def check_slug(slug: str, *, field: str = "group") -> None:
     """Raise InvalidInput if a group's name is not allowed."""
     if not re.fullmatch(SLUG_PATTERN, slug):
         raise InvalidInput(
             f"'{slug[:80]}' is not a valid group name.",
             hint="Use lower-case a-z, 0-9, dot, dash and underscore, starting with a letter or digit; at most 80.",
-            field="group",
+            field=field,
         )
-    refuse_secret(slug, field="group", label="The group's name")
+    refuse_secret(slug, field=field, label="The group's name")
 
 
 def _resolve_slug(actor: Actor, slug: str | None) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 from django.conf import settings
 
 from access.answers import Answer, ShownAs
-from access.errors import InvalidInput, SensitiveText
+from access.errors import InvalidInput, LociError, SensitiveText
 from access.groups.fingerprints import fingerprint
 from access.models import Group
 from guard import (
@@ -414,6 +414,11 @@ def safe_to_show(text: str) -> str:
     plain = escape_hidden(text)
     found = [each for each in find_secrets(plain) if kind_of(each.kind).family is Family.SECRET]
     return mask(plain, found, fingerprint=fingerprint) if found else plain
+
+
+def safe_error(error: LociError) -> dict[str, str]:
+    """An error as it is answered and kept: what it quotes of the request is masked."""
+    return {name: safe_to_show(text) for name, text in error.as_dict().items()}
 
 
 def quarantine_reason(findings: Iterable[TextFinding]) -> str:

@@ -97,6 +97,10 @@ class Group(models.Model):
     def __str__(self) -> str:
         return self.slug
 
+    def may_hold(self, scope: str) -> bool:
+        """False for a global memory in a private group."""
+        return not (self.private and scope == "global")
+
     @property
     def policy_words(self) -> str:
         """A sentence, without its full stop, on which writes wait for a curator."""

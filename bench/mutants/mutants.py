@@ -70,7 +70,7 @@ MUTANTS: Final = (
     Mutant("a quarantined exact text may be reinforced", "store", _DECIDE, "    if exact.trust in WITHDRAWN_TRUSTS:", "    if exact.trust == Trust.REJECTED:"),
     Mutant("a doubt does not hold back a text that was superseded", "store", _DECIDE, "restated or _write_doubt(actor, context)\n    return", "restated\n    return"),
     Mutant("an unprobed text may be current again", "store", _DECIDE, "is_held = not context.is_probed or restated", "is_held = restated"),
-    Mutant("a private group takes global memories", "store", _DECIDE, "if context.group.private and context.draft.scope", "if False and context.draft.scope"),
+    Mutant("a private group takes global memories", "store", _DECIDE, "if not context.group.may_hold(context.draft.scope)", "if False"),
     Mutant("a writer may make a memory global", "store", _DECIDE, "and widens and not actor.may(CURATE,", "and widens and not actor.may(WRITE,"),
     Mutant("a restatement crosses scopes", "store", _DECIDE, "is_own = memory.group_id == context.group.key and memory.scope == context.draft.scope", "is_own = memory.group_id == context.group.key"),
     Mutant("an event is restated by another", "store", _DECIDE, "if context.draft.type == Type.EPISODIC or context.replaces is not None", "if context.replaces is not None"),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from http.client import responses as STATUS_WORDS
 from typing import Any, Final
 
@@ -13,15 +13,17 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
+from ninja.errors import ValidationError
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
+from pydantic import BaseModel
 
 from access.errors import InvalidInput, NotFound, TooLarge
 from access.tokens.stored_answers import KeyedWrite
 from loci_site.api.auth import actor_of, is_reading
 from loci_site.api.responses import DOCS_HINT, REPLAY_HEADER, MethodNotAllowed, answer, error_response
 from loci_site.api.schemas.answers import ERROR_STATUSES, ErrorOut
-from loci_site.config.keys import nearest
+from loci_site.config.keys import suggest
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 from loci_site.server.write_once import WrittenAnswer, write_once
 
@@ -44,6 +46,16 @@ class RestAPI(NinjaAPI):
         patterns = [p for p in patterns if getattr(p, "name", "") != "api-root"]
         return [*patterns, root, re_path(r"^.*$", _run_in_db_thread(_answer_unknown_address))]
 
+    def validation_error_from_error_contexts(self, error_contexts: list[Any]) -> ValidationError:
+        """The errors of wrong values, each with the schemas of all values of its request: hints name what is allowed."""
+        found = super().validation_error_from_error_contexts(error_contexts)
+        fields = {
+            name: each for context in error_contexts for name, each in _fields_of(context.model).items()
+        }
+        for error in found.errors:
+            error["fields"] = fields
+        return found
+
     def get_openapi_operation_id(self, operation: Any) -> str:
         """The name of the view, which is unique; generated clients derive their names from it."""
         return str(operation.view_func.__name__)
@@ -61,6 +73,17 @@ class RestAPI(NinjaAPI):
                     if method != "get" and not address.endswith("/recall"):
                         operation.setdefault("parameters", []).append(_PARAMETER)
         return self._document
+
+
+@cache
+def _fields_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schemas of a request's values by name; those of a model in it stand for themselves."""
+    schema = model.model_json_schema()
+    fields: dict[str, Any] = {}
+    for name, each in schema["properties"].items():
+        target = each.get("$ref", "").rpartition("/")[2]
+        fields |= schema["$defs"][target]["properties"] if target else {name: each}
+    return fields
 
 
 def _refuse_unknown_parameters(operation: Operation) -> View:
@@ -86,7 +109,7 @@ def _refuse_unknown_parameters(operation: Operation) -> View:
         for name in names:
             if name not in known:
                 message = f"'{name[:80]}' is not a parameter of this address."
-                hint = nearest(name, known) or (
+                hint = suggest(name, known) or (
                     f"The parameters are {', '.join(known)}." if known else "It has no query parameters."
                 )
                 return error_response(InvalidInput(message, hint=hint, field=name[:80]))

@@ -22,7 +22,8 @@ from access.errors import (
     Unavailable,
     as_storage_error,
 )
-from loci_site.config.keys import nearest
+from access.groups.guarding import safe_error
+from loci_site.config.keys import suggest
 from loci_site.server.write_once import ReplayedError
 from memories.browse.serializers import DoneOut
 from memories.lifecycle.target import ChangeResult
@@ -92,8 +93,8 @@ class _Internal(LociError):
 
 
 def error_response(error: LociError) -> HttpResponse:
-    """The response of an error, with the headers that its kind requires."""
-    response = answer(error.as_dict(), status=error.status)
+    """The response of an error, with the headers that its kind requires; what it quotes is masked as for agents."""
+    response = answer(safe_error(error), status=error.status)
     if isinstance(error, NotAuthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="loci"'
     if isinstance(error, TooManyAttempts | InFlight):
@@ -156,6 +157,10 @@ def describe_validation(errors: list[dict[str, Any]]) -> LociError:
     """The error for the first wrong value; its hint names the other wrong ones."""
     first = errors[0]
     field = _field_of(first)
+    # One value that is of none of several types has an error for each.
+    same = [each for each in errors if len(each["loc"]) > 2 and each["loc"][:-1] == first["loc"][:-1]]
+    if len(same) > 1 and len({_field_of(each) for each in same}) == 1:
+        first = first | {"msg": " or ".join([first["msg"], *(_kind_in(each["msg"]) for each in same[1:])])}
     message, hint = describe_value(first, field)
     others = sorted({_field_of(other) for other in errors[1:]} - {field, ""})
     if others:
@@ -165,25 +170,48 @@ def describe_validation(errors: list[dict[str, Any]]) -> LociError:
 
 def _field_of(error: Mapping[str, Any]) -> str:
     """The name of the wrong value, without its source and the name of the view's parameter; empty for the whole body."""
-    path = [part for part in error["loc"] if isinstance(part, str)]
-    inside_body = path[2:] if path[:1] == ["body"] else path[1:]
-    return inside_body[0][:80] if inside_body else ""
+    inside_body = _inside_body(error)
+    return str(inside_body[0])[:80] if inside_body else ""
+
+
+def _inside_body(error: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(error["loc"][2 if error["loc"][:1] == ("body",) else 1 :])
+
+
+def _kind_in(message: str) -> str:
+    """ "a valid string" of "Input should be a valid string"."""
+    return message.partition(" should be ")[2] or message
 
 
 def describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
-    """Message and hint for one of pydantic's errors."""
-    context = error.get("ctx", {})
+    """Message and hint for one of pydantic's errors; its `fields` are the schemas of all values, by name."""
+    context, fields = error.get("ctx", {}), error.get("fields", {})
     match error["type"]:
         case "missing" if field:
-            return f"'{field}' is missing.", ""
+            return f"'{field}' is missing.", _range_hint(fields.get(field, {})) or "It is required."
         case "missing":
             return "The body is missing.", "Send a JSON object."
         case "model_attributes_type" | "model_type" | "dict_type" if not field:
             return "The body is not a JSON object.", "Send a JSON object."
         case "extra_forbidden":
-            return f"'{field}' is not a known field.", nearest(field, context.get("known", ())) or DOCS_HINT
+            return f"'{field}' is not a known field.", suggest(field, fields) or DOCS_HINT
         case "literal_error" | "enum":
             return f"'{field}' is not allowed.", f"Use one of: {context['expected']}."
         case "value_error":
             return f"'{field}': {context.get('error', 'not allowed')}", ""
-    return f"'{field}': {error['msg'][:1].lower()}{error['msg'][1:]}.", ""
+    name = "".join([field, *(f"[{part}]" for part in _inside_body(error)[1:2] if isinstance(part, int))])
+    return f"'{name}': {error['msg'][:1].lower()}{error['msg'][1:]}.", _range_hint(fields.get(field, {}))
+
+
+def _range_hint(schema: Mapping[str, Any]) -> str:
+    """Which numbers a value may be, by its JSON schema; empty if it has no bounds."""
+    for kind in (schema, *schema.get("anyOf", ())):
+        if "minimum" in kind:
+            number = "a whole number" if kind.get("type") == "integer" else "a number"
+            most = (
+                f"from {kind['minimum']} to {kind['maximum']}"
+                if "maximum" in kind
+                else f"of at least {kind['minimum']}"
+            )
+            return f"Send {number} {most}."
+    return ""

@@ -142,7 +142,12 @@ def keys_of(section: str, declared: type) -> dict[str, ConfigKey]:
     return keys
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The text "did you mean …?" for a misspelt word; empty if nothing is close."""
+def suggest(word: str, known: Iterable[str]) -> str:
+    """The sentence "Did you mean …?" for a misspelt word; empty if nothing is close."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else ""
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """suggest() as the end of a sentence."""
+    return suggest(word, known).replace("Did", "did", 1)

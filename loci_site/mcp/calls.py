@@ -3,7 +3,6 @@
 The caller is set once per request and available to all code that the request runs.
 """
 
-import difflib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
@@ -18,6 +17,7 @@ from access.actor import CREATE_GROUP, Actor
 from access.errors import GroupNotFound, InvalidInput, LociError, StorageFull, as_storage_error
 from access.groups import UnknownGroup, find_known_group
 from access.tokens.stored_answers import KeyedWrite
+from loci_site.config.keys import suggest
 from memories.draft import EDITED, EditDraft
 from memories.draft.kinds import Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.draft.registry import BY_NAME
@@ -88,11 +88,8 @@ def check_names(tool: str, sent: Collection[str], known: Collection[str]) -> Non
                     hint=f'Pass where={{"{name}": …}}.',
                     field=name,
                 )
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"Did you mean '{close[0]}'? " if close else ""
-            raise InvalidInput(
-                f"{tool} has no argument '{name[:60]}'.", hint=f"{hint}Its arguments are {', '.join(known)}."
-            )
+            hint = f"{suggest(name, known)} Its arguments are {', '.join(known)}.".lstrip()
+            raise InvalidInput(f"{tool} has no argument '{name[:60]}'.", hint=hint, field=name[:60])
 
 
 def drop_nulls(arguments: Mapping[str, Any]) -> dict[str, Any]:

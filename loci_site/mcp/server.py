@@ -1,6 +1,5 @@
 """The MCP server: the tools, resources and prompts that the caller may use, one object for every transport."""
 
-import difflib
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
@@ -29,6 +28,7 @@ from access.errors import InvalidInput, LociError, NotFound, NotPermitted
 from access.groups.guarding import safe_label
 from access.limits.throttle import check_write_rate
 from loci_site import __version__
+from loci_site.config.keys import suggest
 from loci_site.mcp import resources
 from loci_site.mcp.calls import (
     FindActor,
@@ -166,10 +166,9 @@ async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallTo
         checked = drop_nulls(arguments)
         declared = TOOLS.get(name)
         if declared is None:
-            close = difflib.get_close_matches(name, TOOLS, n=1)
             raise NotFound(
                 f"There is no tool '{name[:60]}'.",
-                hint=f"Did you mean {close[0]}?" if close else f"The tools are {', '.join(TOOLS)}.",
+                hint=suggest(name, TOOLS) or f"The tools are {', '.join(TOOLS)}.",
             )
         if not can(actor, declared.rights):
             raise NotPermitted(f"You may not use {name}.", hint=_missing_right(actor, declared))

@@ -15,6 +15,7 @@ from django.db import transaction
 from access.actor import Actor
 from access.audit import collecting_rows, current_work, one_change
 from access.errors import Conflict, InFlight, LociError
+from access.groups.guarding import safe_error
 from access.models import AuditEntry
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
@@ -115,7 +116,7 @@ def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) ->
             # A transaction that was rolled back took its log rows along.
             logged = AuditEntry.objects.filter(key__in=[row.key for row in current_work().rows])
             if logged.exists():  # the retry gets this refusal too, and logs nothing
-                keep_answer(actor, write, status=error.status, answer=error.as_dict())
+                keep_answer(actor, write, status=error.status, answer=safe_error(error))
             raise
     keep_answer(actor, write, status=answer.status, answer=answer.body)
     return answer

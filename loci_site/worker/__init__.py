@@ -23,7 +23,11 @@ THREADS = 2
 def broker_settings(redis_url: str) -> dict[str, Any]:
     if redis_url:
         return {"broker_url": redis_url}
-    return {"broker_url": "memory://", "broker_transport_options": {"polling_interval": _POLLING_S}}
+    # Without a host, kombu warns at each start.
+    return {
+        "broker_url": "memory://localhost",
+        "broker_transport_options": {"polling_interval": _POLLING_S},
+    }
 
 
 # Celery's fixup for Django would put the current folder first among the places of modules.

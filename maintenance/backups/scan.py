@@ -27,7 +27,8 @@ SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seco
 MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
 MAX_SENTENCES: Final = 8  # the longest ones; each is searched for in every byte
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
-FOLDERS: Final = ("logs", "queue", "hooks")  # hooks: what agents' programs could not send yet
+# hooks: what agents' programs could not send yet; queue: what 0.3.0 left.
+FOLDERS: Final = ("logs", "queue", "hooks")
 MISSING, UNREADABLE = 3, 4  # exit statuses of _READ_FILE; it ends otherwise if its reader has seen enough
 _READ_FILE: Final = f"""
 import shutil, sys
@@ -68,9 +69,9 @@ class ScannedFiles(OutsideCopies):
         files, needles = list(_scanned_files()), needles_of(doomed.texts)
         # What a database server has in its files is not here to be read.
         places = (
-            gettext("database, logs, queue and backups")
+            gettext("database, logs, hooks and backups")
             if connection.vendor == "sqlite"
-            else gettext("logs, queue and backups")
+            else gettext("logs, hooks and backups")
         )
         size = sum(file.size for file in files)
         if size > SCAN_BYTES or not needles:
@@ -99,13 +100,13 @@ def scan(file: _ScannedFile, needles: Sequence[bytes]) -> str:
                 is_found = contains_any(cast("IO[bytes]", PlainPages(stream, key)), needles)
         return f"{file.name} contains a sentence of it" if is_found else ""
     except FileNotFoundError:
-        return ""  # a message that was taken, or a log that was rotated
+        return ""  # a message that was sent, or a log that was rotated
     except (OSError, BadZipFile) as error:
         return f"{file.name} could not be scanned ({type(error).__name__})"
 
 
 def _scanned_files() -> Iterator[_ScannedFile]:
-    """The database with its write-ahead log, log files, messages to the worker, and the backups."""
+    """The database with its write-ahead log, log files, what hooks could not send, and the backups."""
     files = database_files(database_path())[:2] if connection.vendor == "sqlite" else ()
     for path in files:  # the shared memory holds no text
         if path.is_file():

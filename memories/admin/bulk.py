@@ -20,7 +20,7 @@ from access.admin.page import LociAdmin
 from access.audit import collecting_rows
 from access.errors import LociError
 from memories.admin.forms import group_choices
-from memories.draft import EditDraft
+from memories.draft import EditDraft, check_tags
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.regroup.left_behind import describe_traces
 from memories.lifecycle.regroup.move import move_chosen
@@ -106,7 +106,7 @@ class _BulkForm(ReasonForm):
             return ()
         chosen = self.cleaned_data.get("group", "")
         typed = self.cleaned_data.get("tags", "")
-        return (chosen,) if chosen else tuple(tag.strip().lower() for tag in typed.split(",") if tag.strip())
+        return (chosen,) if chosen else tuple(tag.strip() for tag in typed.split(",") if tag.strip())
 
 
 def note_action(request: HttpRequest, undo_ids: Sequence[str], what: str, *, page: str) -> None:
@@ -261,7 +261,7 @@ def _tag_action(
         actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
     ) -> _BulkEffect:
         tags = wanted(memory.tags, given)
-        if tags == tuple(memory.tags):
+        if check_tags(tags) == tuple(memory.tags):
             return _BulkEffect.NONE
         edited = edit(actor, memory.id, EditDraft(tags=tags), reason=reason, dry_run=dry_run)
         return _BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else _BulkEffect.CHANGED
@@ -308,7 +308,7 @@ def _lines_on_traces(chosen: Sequence[Memory]) -> tuple[str, ...]:
 BULK_ACTIONS = (
     *(_verb_action(name) for name in _OF_VERBS),
     _tag_action("tag", gettext_noop("Add tags"), "tagged", lambda own, given: tuple(dict.fromkeys((*own, *given)))),
-    _tag_action("untag", gettext_noop("Remove tags"), "untagged", lambda own, given: tuple(tag for tag in own if tag not in given)),
+    _tag_action("untag", gettext_noop("Remove tags"), "untagged", lambda own, given: tuple(tag for tag in own if tag not in check_tags(given))),
     _BulkAction("move", gettext_noop("Move to another group"), "moved", _move_all, needs_group=True),
 )  # fmt: skip
 

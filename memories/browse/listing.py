@@ -30,6 +30,7 @@ from memories.types import HISTORY_STATES, Scope, State, Trust, Type
 _MAX_WORDS_CHARS = 500
 DISPUTED = "disputed"  # as a filter by trust: those with an open doubt, of the other trusts named or of any
 TRUST_FILTERS = [*Trust.values, DISPUTED]
+ALL_STATES = "all"  # in place of states
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class ListFilter:
     def wanted_states(self) -> frozenset[str]:
         """The states to list; empty for all."""
         if self.states is not None:
-            return frozenset(self.states)
+            return frozenset(() if ALL_STATES in self.states else self.states)
         is_history = self.as_of is not None or self.known_at is not None
         return frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
 
@@ -71,7 +72,7 @@ def list_memories(
     for type_ in filters.types:
         check_choice(type_, Type.values, field="type")
     for state in filters.states or ():
-        check_choice(state, State.values, field="state")
+        check_choice(state, [*State.values, ALL_STATES], field="state")
     for trust in filters.trusts:
         check_choice(trust, TRUST_FILTERS, field="trust")
     tags = frozenset(clean_line(tag, field="tag", max_chars=100).lower() for tag in filters.tags)

@@ -33,6 +33,7 @@ from memories.draft.kinds import (
     check_range,
     check_tags,
     clean_reason,
+    clean_tags,
 )
 from memories.draft.registry import BY_NAME, MAX_POSITION, OnEdit
 from memories.language.cleaning import clean_line, clean_text, content_hash
@@ -62,6 +63,7 @@ __all__ = [
     "check_range",
     "check_tags",
     "clean_reason",
+    "clean_tags",
     "default_scope",
     "describe_kept_rule",
     "edited_names",
@@ -240,7 +242,7 @@ def is_web_source(source: str) -> bool:
 
 
 def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collection[str] = TEXTS) -> Draft:
-    """The checked draft as the group's policy stores it, with what was found in it.
+    """The checked draft as the group's policy stores it, with what was found in it; its tags are in lower case from here on.
 
     `names` are the texts that are new; an edit leaves the others as they are. A draft from outside comes in there, whoever
     sends it.
@@ -256,16 +258,20 @@ def guard_draft(draft: Draft, group: Group | None, door: Door, *, names: Collect
             continue
         admitted = admit(value, door, group, field=name, on_hold=OnHold.WAIT, allowed=allowed)
         found += admitted.findings
-        if admitted.value is not value:
-            changed[name] = admitted.value[: MAX_CHARS[name]] if name in MAX_CHARS else admitted.value
-    if not found:
+        kept = tuple(tag.lower() for tag in admitted.value) if name == "tags" else admitted.value
+        if kept is not value and kept != value:
+            changed[name] = kept[: MAX_CHARS[name]] if name in MAX_CHARS else kept
+    if not found and not changed:
         return draft
     if "content" in changed:
         _refuse_grown(changed["content"])
         changed["content"] = changed["content"].strip() or "[hidden text]"
     removed = sum(each.span[1] - each.span[0] for each in found if each.kind == "hidden-text")
     return replace(
-        draft, **changed, findings=tuple(found), removed_characters=draft.removed_characters + removed
+        draft,
+        **changed,
+        findings=tuple(found) or draft.findings,
+        removed_characters=draft.removed_characters + removed,
     )
 
 

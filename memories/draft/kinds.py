@@ -112,10 +112,10 @@ class Moment(Kind):
 
 
 class Tags(Kind):
-    """Words in lower case."""
+    """Words. They are put in lower case once they passed the gate, which knows some secrets by their capital letters."""
 
     def clean(self, value: Any, *, field: str) -> Any:
-        return check_tags(value)
+        return clean_tags(value)
 
 
 class Metadata(Kind):
@@ -141,15 +141,21 @@ def check_range(value: float, low: float, high: float, *, field: str) -> None:
         raise InvalidInput(f"{field} is {value!r}; it must be a number from {low} to {high}.", field=field)
 
 
-def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """The tags trimmed, in lower case, without repetitions, in order."""
-    if not tags:
-        return ()
-    clean = [clean_line(tag, field="tags", max_chars=_MAX_TAG_CHARS).lower() for tag in tags]
-    once = tuple(dict.fromkeys(tag for tag in clean if tag))
+def clean_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags trimmed, in order, as they were sent; of those that differ in case alone, the first."""
+    once: dict[str, str] = {}
+    for tag in tags:
+        clean = clean_line(tag, field="tags", max_chars=_MAX_TAG_CHARS)
+        if clean:
+            once.setdefault(clean.lower(), clean)
     if len(once) > MAX_TAGS:
         raise InvalidInput(f"There are {len(once)} tags; at most {MAX_TAGS} are allowed.", field="tags")
-    return once
+    return tuple(once.values())
+
+
+def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags trimmed, in lower case, without repetitions, in order: as they are stored and looked for."""
+    return tuple(tag.lower() for tag in clean_tags(tags))
 
 
 def clean_reason(reason: str) -> str:

@@ -228,7 +228,7 @@ def check_rights(actor: Actor, context: WriteContext) -> None:
         refuse_write(actor, old)
     if old is not None:
         check_one_group(old, context.group, field="supersedes")
-    if context.group.private and context.draft.scope == Scope.GLOBAL:
+    if not context.group.may_hold(context.draft.scope):
         raise InvalidInput(
             f"The group '{context.group.slug}' is private and takes no global memories.",
             hint="Use scope 'group'.",

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from string import punctuation
 from typing import Any
 
@@ -117,12 +117,17 @@ def encoder_for_index(
     try:
         encoder = get_encoder(timeout_s=timeout_s)
     except ModelUnavailable as absent:
-        log.warning("no embedding model: %s", absent)
+        _warn_absent(str(absent))
         return None, indexed_model()
     if is_checked_later and _last_models.get(str(connection.settings_dict["NAME"])) == encoder.model_id:
         return encoder, encoder.model_id
     indexed = indexed_model()
     return encoder.of_model(indexed) or encoder, indexed
+
+
+@lru_cache(maxsize=1)  # each caller meets the same reason while the model loads: one line is enough
+def _warn_absent(reason: str) -> None:
+    log.warning("no embedding model: %s", reason)
 
 
 def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:

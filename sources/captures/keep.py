@@ -137,19 +137,22 @@ def check_name(value: str, pattern: re.Pattern[str], *, field: str, allowed: str
 
 
 def _check_url(sent: SentConversation) -> None:
-    if not sent.url:
-        return
-    try:
-        parts = urlsplit(sent.url)
-        is_own = parts.scheme == "https" and (parts.hostname or "").removeprefix("www.") == sent.platform
-    except ValueError:  # brackets that hold no address
-        is_own = False
-    if not is_own or len(sent.url) > MAX_URL_CHARS:
+    if sent.url and not is_address_of(sent.platform, sent.url):
         raise InvalidInput(
             "The url is not an address of the conversation's site.",
             hint=f"Send https://{sent.platform}/…, at most {MAX_URL_CHARS} characters.",
             field="url",
         )
+
+
+def is_address_of(platform: str, url: str) -> bool:
+    """True if a conversation's address is one of its site."""
+    try:
+        parts = urlsplit(url)
+        is_own = parts.scheme == "https" and (parts.hostname or "").removeprefix("www.") == platform
+    except ValueError:  # brackets that hold no address
+        return False
+    return is_own and len(url) <= MAX_URL_CHARS
 
 
 def _keep_conversation(writer: Actor, user: User, sent: SentConversation) -> KeptConversation:

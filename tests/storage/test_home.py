@@ -20,7 +20,7 @@ def test_the_home_and_its_folders_are_for_the_owner_alone(tmp_path: Path) -> Non
     home = ensure_home(tmp_path / "a" / "home")
     assert mode_of(home) == 0o700
     assert {path.name: mode_of(path) for path in home.iterdir()} == dict.fromkeys(
-        ("models", "keys", "backups", "queue", "logs"), 0o700
+        ("models", "keys", "backups", "logs"), 0o700
     )
 
 

@@ -8,7 +8,7 @@ from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
 from loci_site.api.schemas.fields import Confidence, Timestamp, edited_fields, stored_fields, word_schema
-from memories.browse.listing import TRUST_FILTERS, ListFilter
+from memories.browse.listing import ALL_STATES, TRUST_FILTERS, ListFilter
 from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
 from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
@@ -22,7 +22,7 @@ from sources.models import ArtifactState
 
 _TypeWord = Annotated[str, word_schema(Type.values)]
 _ScopeWord = Annotated[str, word_schema(Scope.values)]
-_StateWord = Annotated[str, word_schema([*State.values, "all"])]
+_StateWord = Annotated[str, word_schema([*State.values, ALL_STATES])]
 _TrustWord = Annotated[str, word_schema(TRUST_FILTERS)]
 _PolicyWord = Annotated[str, word_schema(CandidatePolicy.values)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
@@ -208,11 +208,10 @@ class MemoryListQuery(PageQuery, PastQuery):
 
     def list_filter(self) -> ListFilter:
         """The filter for list_memories()."""
-        states = () if "all" in self.state else tuple(self.state)
         return ListFilter(
             group=self.group,
             types=tuple(self.type),
-            states=states if self.state else None,
+            states=tuple(self.state) or None,
             trusts=tuple(self.trust),
             tags=tuple(self.tag),
             words=self.q,

@@ -119,7 +119,7 @@ class Certificate(Answer):
     scan: Annotated[
         str,
         ShownAs(
-            about="Search of database, logs, queue and backups for sentences of the texts: `done`, `left out` or `pending`."
+            about="Search of database, logs, hooks and backups for sentences of the texts: `done`, `left out` or `pending`."
         ),
     ] = "pending"
 

@@ -18,7 +18,7 @@ from access.errors import Conflict, GroupFull, NotFound, NotPermitted
 from access.groups import hold_groups
 from access.groups.guarding import admit
 from access.models import AuditEntry
-from memories.draft import check_tags
+from memories.draft import clean_tags
 from memories.lifecycle.purge import Certificate, preview_purge, purge_rows
 from memories.lifecycle.verbs import forget, restore
 from memories.models import Checkpoint, Memory, Thread
@@ -46,7 +46,8 @@ def tag(actor: Actor, id_: str | UUID, tags: Sequence[str], *, reason: str = "")
         Conflict: a tag or the reason is a text that was withdrawn in its group.
     """
     thread = find_conversation(actor, id_, right=WRITE)
-    fresh = admit(list(check_tags(tuple(tags))), actor.door, thread.group, field="tags").value
+    admitted = admit(list(clean_tags(tuple(tags))), actor.door, thread.group, field="tags").value
+    fresh = [tag.lower() for tag in admitted]
     refuse_withdrawn_texts(actor, thread.group, fresh, field="tags", is_whole=True)
     reason = check_reason(actor, reason, thread.group)
     if fresh == thread.tags:

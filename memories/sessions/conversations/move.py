@@ -26,7 +26,7 @@ from memories.store.change import change_rows
 from memories.store.policy import policy_doubt
 from memories.store.threads import filter_tokens
 from memories.store.withdrawn.marks import find_all_withdrawn, refuse_withdrawn_reason
-from memories.types import Scope, State, Trust, Type
+from memories.types import State, Trust, Type
 from storage.bulk import batches
 
 _ASSIGN: Final = "assign"  # the verb of a proposal
@@ -138,7 +138,7 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
     """Raise Conflict unless the target accepts the conversation without changing any text."""
     if Thread.objects.filter(group=target, name=thread.name).exists():
         raise Conflict(f"'{target.slug}' has a thread '{thread.name}' already.", field="group")
-    if target.private and any(row.scope == Scope.GLOBAL for row in rows):
+    if not all(target.may_hold(row.scope) for row in rows):
         raise Conflict(
             f"'{target.slug}' is private, and the conversation has memories that every group sees.",
             field="group",

@@ -49,6 +49,8 @@ _CLAUSE_END = re.compile(r"\s*[;；]\s*")
 _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
 # Of a draft: agents read them in answers.
 LABELS: Final = ("thread", "source", "source_ref", "tags", "metadata", "anchor_commit")
+# Of other rows: read as statements.
+_STATED: Final = frozenset({"name", "title", "instructions", "state", "predicate"})
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
 
 
@@ -352,20 +354,33 @@ def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
 def find_withdrawn_labels(
     drafts: Sequence[tuple[Group, Draft]], *, names: Sequence[str] = LABELS
 ) -> list[tuple[str, Withdrawn] | None]:
-    """The first of these fields besides each draft's text that is a withdrawn text, with its path; at most two queries."""
+    """find_repeated() for these fields besides each draft's text."""
+    return find_repeated(
+        [(group.key, {name: getattr(draft, name) for name in names}) for group, draft in drafts]
+    )
+
+
+def find_repeated(rows: Sequence[tuple[int, Mapping[str, Any]]]) -> list[tuple[str, Withdrawn] | None]:
+    """The first value of each row (group key, values by name) that is a withdrawn text, with its path; at most six queries.
+
+    Values that are read as statements (_STATED) may not contain one either, nor have one in other dress.
+    """
     asked = [
-        (number, group.key, path, text)
-        for number, (group, draft) in enumerate(drafts)
-        if read_marks(group.key).exact
-        for name in names
-        for path, text in strings_in(getattr(draft, name), name)
-        if name == "thread" or undressed(text)
+        (number, group, path, text)
+        for number, (group, values) in enumerate(rows)
+        if values and read_marks(group).exact
+        for name, value in values.items()
+        for path, text in strings_in(value, name)
+        if name in (*_STATED, "thread") or undressed(text)  # a word that was withdrawn may still be a tag
     ]
-    repeated: list[tuple[str, Withdrawn] | None] = [None] * len(drafts)
-    if asked:
-        found = find_all_withdrawn(((group, Scope.GROUP, text) for _, group, _, text in asked), is_whole=True)
-        for (number, _, path, _), withdrawn in zip(asked, found, strict=True):
-            if withdrawn is not None and (withdrawn.is_refused or path == "thread"):
+    repeated: list[tuple[str, Withdrawn] | None] = [None] * len(rows)
+    for is_stated in (False, True):
+        part = [each for each in asked if is_stated is (re.split(r"[.\[]", each[2])[0] in _STATED)]
+        found = find_all_withdrawn(
+            ((group, Scope.GROUP, text) for _, group, _, text in part), is_whole=not is_stated
+        )
+        for (number, _, path, _), withdrawn in zip(part, found, strict=True):
+            if withdrawn is not None and (withdrawn.is_refused or is_stated or path == "thread"):
                 repeated[number] = repeated[number] or (path, withdrawn)
     return repeated
 

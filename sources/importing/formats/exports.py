@@ -300,10 +300,9 @@ class ExportIntake:
                 built.append((line, row))
             except (ValueError, TypeError) as error:
                 faults.append(LineFault(line.number, str(error)))
-        if kind is MEMORY:
-            barred = find_barred([row for _, row in built if isinstance(row, Memory)])
-            faults += [LineFault(built[at][0].number, why) for at, why in barred.items()]
-            built = [pair for at, pair in enumerate(built) if at not in barred]
+        barred = find_barred(kind, [row for _, row in built])
+        faults += [LineFault(built[at][0].number, why) for at, why in barred.items()]
+        built = [pair for at, pair in enumerate(built) if at not in barred]
         embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
         with transaction.atomic():
             refused = insert_rows([row for _, row in built])

@@ -8,6 +8,7 @@ from django.test import Client
 
 from memories.models import Memory
 from memories.types import Trust
+from tests.guard.samples import secret_samples
 from tests.loci_site.admin.conftest import Remember, page
 
 LIST = "/admin/memories/memory/"
@@ -111,6 +112,13 @@ def test_each_action_changes_what_it_says(
     assert "1 of 1 memory" in act(owner, action, memory, confirm="1", reason="looked at", **fields)
     memory.refresh_from_db()
     assert {name: getattr(memory, name) for name in after} == after
+
+
+def test_a_secret_among_added_tags_is_masked(owner: Client, remember: Remember) -> None:
+    memory = remember("The quay has nine bollards.")
+    act(owner, "tag", memory, confirm="1", tags=secret_samples()["aws-access-key"])
+    memory.refresh_from_db()
+    assert [tag.partition(":")[0] for tag in memory.tags] == ["[aws-access-key"]
 
 
 def test_chosen_memories_move_to_another_group_and_come_back(

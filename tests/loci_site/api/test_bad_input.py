@@ -14,6 +14,7 @@ from pytest_django import Settings
 from access.models import AuditEntry
 from maintenance.models import Run
 from memories.models import Memory
+from tests.guard.samples import secret_samples
 from tests.loci_site.api.conftest import Caller
 from tests.loci_site.api.document import document
 from tests.settings import IS_POSTGRES
@@ -180,7 +181,63 @@ def test_a_wrong_address_says_what_is_wrong(owner: Caller, path: str, status: in
 
 
 def test_a_misspelt_filter_is_told_its_name(owner: Caller) -> None:
-    assert owner.get("/memories?gruop=ledger", status=422)["hint"] == "did you mean group?"
+    assert owner.get("/memories?gruop=ledger", status=422)["hint"] == "Did you mean group?"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field", "message", "hint"),
+    [
+        ("post", "/groups", {"slug": "Bad Slug!"}, "slug", "is not a valid group name", "lower-case a-z"),
+        ("post", "/groups", {"slug": "ledger"}, "slug", "There is already a group", "another name"),
+        ("post", "/checkpoints", {"state": 5}, "state", "a valid dictionary or a valid string", ""),
+        ("post", "/memories", {"content": "x", "tags": [1]}, "tags", "'tags[0]': input should", ""),
+        ("post", "/memories", {"content": "x", "tags": ["a", 1]}, "tags", "'tags[1]': input should", ""),
+        ("get", "/memories?state=dead", None, "state", "'dead' is not a valid state", ", all."),
+        ("post", "/memories", {"content": "x", "importance": 11}, "importance", "'importance'", "a whole number from 1 to 10."),
+        ("post", "/memories", {"content": "x", "confidence": "high"}, "confidence", "'confidence'", "a number from 0 to 1."),
+        ("post", "/memories", {"content": "x", "position": -1}, "position", "'position'", "a whole number from 0 to "),
+        ("get", "/memories?limit=0", None, "limit", "'limit'", "Send a whole number from 1 to 100."),
+        ("get", "/relations?of=x&depth=9", None, "depth", "'depth'", "Send a whole number from 1 to 4."),
+        ("get", "/relations", None, "of", "'of' is missing.", "It is required."),
+        ("post", "/memories", {"group": "ledger"}, "content", "'content' is missing.", "It is required."),
+        ("post", "/memories", {"content": "x", "groop": "ledger"}, "groop", "not a known field", "Did you mean group?"),
+        ("post", "/recall", {"query": "x", "max_result": 3}, "max_result", "not a known field", "Did you mean max_results?"),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_value_and_what_is_allowed(
+    owner: Caller, method: str, path: str, body: Any, field: str, message: str, hint: str
+) -> None:
+    error = owner.send(method, path, *([body] if body else []), status=409 if "already" in message else 422)
+    assert (error["field"], message in error["message"], hint in error["hint"]) == (field, True, True), error
+
+
+SECRET = secret_samples()["github-token"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        *(
+            ("post", "/memories", {"content": "The deploy port is 8081.", "group": "ledger", name: SECRET})
+            for name in ("type", "scope", "group", "supersedes", "valid_from", "expires_at", SECRET)
+        ),
+        ("get", f"/memories/{SECRET}", None),
+        ("get", f"/memories?cursor={SECRET}", None),
+        ("get", f"/memories?{SECRET}=1", None),
+        ("post", "/feedback", {"used": [SECRET]}),
+        ("get", f"/{SECRET}", None),
+    ],
+)
+def test_an_error_repeats_no_secret_and_nothing_hidden(
+    owner: Caller, method: str, path: str, body: Any
+) -> None:
+    status = 404 if path == f"/{SECRET}" else 422
+    for hidden in ("", "\U000e0073\u200b"):
+        sent = json.loads(json.dumps(body).replace(SECRET, SECRET + json.dumps(hidden)[1:-1]))
+        error = owner.send(method, path if body else path + hidden, *([sent] if body else []), status=status)
+        said = json.dumps(error, ensure_ascii=False)
+        assert SECRET not in said
+        assert not {*hidden} & {*said}
 
 
 def test_an_unknown_verb_lists_those_there_are(owner: Caller) -> None:

@@ -1,5 +1,6 @@
 """Memories over REST: stored, listed, read, edited, and whatever else can be done to one."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.models import Memory, Piece
+from access.models import AuditPayload, Group, RowChange
+from memories.models import Memory, Piece, Thread
+from tests.guard.samples import secret_samples
 from tests.loci_site.api.conftest import Caller
 from tests.memories.builders import pin_as_before
 from tests.people import agent
@@ -140,6 +143,24 @@ def test_an_edit_of_tags_or_importance_changes_in_place(owner: Caller) -> None:
     assert [item["id"] for item in found["results"] + found["nearest"]] == [stored["id"]]
     log = owner.get(f"/log?memory={stored['id']}")["items"]
     assert [row["operation"] for row in log] == ["edit", "store"]
+
+
+@pytest.mark.parametrize("kind", ["aws-access-key", "github-token", "google-api-key", "slack-token"])
+def test_a_secret_in_a_tag_is_masked_whichever_way_it_comes(owner: Caller, ledger: Group, kind: str) -> None:
+    """Tags are stored in lower case, and most secrets are known by their capital letters."""
+    value = secret_samples()[kind]
+    stored = owner.store("The deploy port is 8081.", tags=[value, "Harbour"], thread="tea")
+    tags = owner.get(f"/memories/{stored['id']}")["tags"]
+    edited = owner.patch(f"/memories/{stored['id']}", {"tags": [value, "Quay"]})
+    [talk] = Thread.objects.all()
+    owner.patch(f"/conversations/{talk.id}", {"tags": ["Harbour", value]})
+    talk.refresh_from_db()
+    assert [tags[1], edited["memory"]["tags"][1], talk.tags[0]] == ["harbour", "quay", "harbour"]
+    assert all(tag.startswith(f"[{kind}:") for tag in (tags[0], edited["memory"]["tags"][0], talk.tags[1]))
+    logged = AuditPayload.objects.values_list("payload", flat=True)
+    assert (
+        value.lower() not in json.dumps([*logged, *RowChange.objects.values_list("vals", flat=True)]).lower()
+    )
 
 
 @pytest.mark.parametrize(

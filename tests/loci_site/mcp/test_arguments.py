@@ -59,8 +59,11 @@ def test_every_way_in_reads_a_moment_alike(text: str) -> None:
 
 
 def test_the_nearest_argument_is_named() -> None:
-    with pytest.raises(InvalidInput, match="Did you mean 'tags'\\? Its arguments are content, tags\\."):
+    with pytest.raises(
+        InvalidInput, match="Did you mean tags\\? Its arguments are content, tags\\."
+    ) as raised:
         check_names("store_memory", ["content", "tag"], ["content", "tags"])
+    assert raised.value.field == "tag"
     with pytest.raises(InvalidInput, match="has no argument 'zzz'\\. Its arguments are content, tags\\."):
         check_names("store_memory", ["zzz"], ["content", "tags"])
 

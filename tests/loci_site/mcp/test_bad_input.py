@@ -76,7 +76,7 @@ def rows() -> tuple[int, ...]:
             {"content": "x", "valid_from": "2026-02-01", "valid_to": "2026-01-01"},
             "valid_to is before valid_from.",
         ),
-        ("store_memory", {"content": "x", "tag": ["a"]}, "store_memory has no argument 'tag'. Did you mean 'tags'?"),
+        ("store_memory", {"content": "x", "tag": ["a"]}, "store_memory has no argument 'tag'. Did you mean tags?"),
         ("recall_memory", {}, "Pass either a query or ids."),
         ("recall_memory", {"query": "x", "ids": [UNKNOWN]}, "Pass either a query or ids."),
         ("recall_memory", {"query": "x" * 5000}, "'query' has 5,000 characters; at most 4,000"),

@@ -18,7 +18,7 @@ LONGEST_S = 200
 
 def test_redis_is_taken_where_it_is_set() -> None:
     assert broker_settings("redis://localhost:6379/0") == {"broker_url": "redis://localhost:6379/0"}
-    assert broker_settings("")["broker_url"] == "memory://"
+    assert broker_settings("")["broker_url"] == "memory://localhost"
 
 
 @pytest.mark.server

@@ -80,8 +80,8 @@ def test_a_short_text_and_a_large_store_are_not_certified(
     monkeypatch.setattr(scan, "SCAN_BYTES", 1)
     large = purged(remember(FIRST))
     assert (short.scan, large.scan) == ("left out", "left out")
-    assert short.remains[-1].endswith("logs, queue and backups were not scanned: the text is too short")
-    assert "logs, queue and backups were not scanned: they have " in large.remains[-1]
+    assert short.remains[-1].endswith("logs, hooks and backups were not scanned: the text is too short")
+    assert "logs, hooks and backups were not scanned: they have " in large.remains[-1]
 
 
 def test_a_sentence_across_two_chunks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

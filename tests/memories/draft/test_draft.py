@@ -72,7 +72,7 @@ def test_what_is_right_comes_back_clean() -> None:
         Draft(" A\x07 fact. ", tags=("B", "b", " a "), thread=" t\n1 ", confidence=1, importance=10)
     )
     assert (draft.content, draft.removed_characters) == ("A fact.", 1)
-    assert (draft.tags, draft.thread) == (("b", "a"), "t 1")
+    assert (draft.tags, draft.thread) == (("B", "a"), "t 1")
 
 
 def test_a_text_about_nul_is_no_nul() -> None:
@@ -87,7 +87,7 @@ def test_a_draft_that_is_clean_already_is_not_made_again() -> None:
     draft = Draft("Tea at four.", tags=("tea",), metadata={"n": 1}, source="wiki", source_ref="a")
     assert check_draft(draft) is draft
     assert check_draft(Draft(" Tea\x07 at four. ", tags=("Tea",))) == Draft(
-        "Tea at four.", tags=("tea",), removed_characters=1
+        "Tea at four.", tags=("Tea",), removed_characters=1
     )
 
 

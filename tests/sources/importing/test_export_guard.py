@@ -127,15 +127,17 @@ def test_every_text_of_a_line_is_read(tmp_path: Path, lines: list[dict[str, Any]
     secret = values["github-token"]
     thread = {
         "id": str(uuid4()), "name": "talk", "group": "ledger", "created_at": "2026-01-01T00:00:00+00:00",
-        "title": f"About {secret}", "url": f"https://talk.example/?key={secret}", "platform": values["npm-token"][:40],
+        "title": f"About {secret}", "url": f"https://talk.example/?key={secret}", "platform": "talk.example",
         "tags": [secret], "active_at": None, "deleted_at": None,
     }  # fmt: skip
     at = next(number for number, line in enumerate(lines) if line["kind"] == "memory")
     lines[at]["row"]["anchor_commit"] = lines[at]["row"]["author_name"] = secret
-    lines.insert(at, {"kind": "thread", "row": thread})
+    other = thread | {"id": str(uuid4()), "name": "other", "url": "", "platform": values["npm-token"][:40]}
+    lines[at:at] = [{"kind": "thread", "row": row} for row in (thread, other)]
     restore_export(operator(), write(tmp_path, lines), LineRules("", as_own=True))
     kept = Thread.objects.get(name="talk")
     assert kept.title.startswith("About [github-token:")
-    texts = [kept.url, kept.platform, *kept.tags, *Memory.objects.values_list("anchor_commit", "author_name")]
+    platforms = Thread.objects.values_list("platform", flat=True)
+    texts = [kept.url, *platforms, *kept.tags, *Memory.objects.values_list("anchor_commit", "author_name")]
     assert secret not in str(texts)
     assert values["npm-token"][:40] not in str(texts)

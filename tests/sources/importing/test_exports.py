@@ -451,3 +451,90 @@ def test_a_link_leads_to_a_memory_of_another_group_only_if_the_file_has_it(
     whole.insert(len(whole) - 1, {"kind": "link", "row": row})
     assert take(whole).faults == ()
     assert Link.objects.filter(target=hidden).exists()
+
+
+PURGED = "Ann's code is 1234."  # as fill() purges it in the garden
+
+
+@pytest.fixture
+def full(alice: User, ledger: Group, garden: Group) -> Lines:
+    """An export of everything, whose store has purged a text meanwhile."""
+    fill(alice, ledger, garden)
+    out = StringIO()
+    export(operator(), out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def added(lines: Lines, kind: str, **row: Any) -> Lines:
+    """The export with a copy of a line of this kind in the garden, under another id and with these values."""
+    rows = [line["row"] for line in lines[1:-1]]
+    garden = {"garden", *(row["id"] for row in rows if row.get("group") == "garden" and "id" in row)}
+    at, line = next(
+        (at, line)
+        for at, line in enumerate(lines)
+        if line["kind"] == kind and garden & {line["row"].get(name) for name in ("group", "memory", "source")}
+    )
+    own = {"id": str(new_id())} if "id" in line["row"] else {}
+    return [*lines[:at], {**deepcopy(line), "row": deepcopy(line["row"]) | own | row}, *lines[at:]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "said"),
+    [
+        ("thread", "name", PURGED),
+        ("thread", "title", f"On this: {PURGED}"),
+        ("thread", "tags", [PURGED.lower()]),
+        ("memory", "tags", [PURGED]),
+        ("memory", "metadata", {PURGED: 1}),
+        ("memory", "metadata", {"a": [PURGED]}),
+        ("memory", "source_ref", PURGED),
+        ("memory", "anchor_commit", PURGED),
+        ("link", "reason", PURGED),
+        ("link", "evidence", {"x": PURGED}),
+        ("doubt", "reason", PURGED),
+        ("relation", "predicate", PURGED),
+        ("relation", "metadata", {"x": PURGED}),
+        ("alias", "name", PURGED),
+        ("checkpoint", "state", {"x": [f"Done. {PURGED} Next: tea."]}),
+    ],
+)
+def test_no_column_of_a_line_brings_a_withdrawn_text_back(
+    full: Lines, take: Take, kind: str, column: str, said: Any
+) -> None:
+    others: dict[str, Any] = {"thread": {"name": "x"}, "alias": {"fold": "x"}}.get(kind, {})
+    if kind == "memory":
+        others = {"content": "Tulips need shade.", "state": "live", "root": None, "superseded_by": None}
+    [fault] = take(added(full, kind, **others | {column: said})).faults
+    assert fault.why.startswith(f"its '{column}")
+    assert fault.why.endswith("repeats a text that was purged here; a curator can lift that")
+
+
+def test_a_tombstone_whose_reason_repeats_a_withdrawn_text_comes_in_without_it(
+    full: Lines, take: Take
+) -> None:
+    assert take(added(full, "tombstone", hmac="0" * 64, reason=PURGED)).faults == ()
+    assert "1234" not in Tombstone.objects.get(hmac="0" * 64).reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "why"),
+    [
+        ("memory", {"scope": "global"}, "its 'scope' is global, and its group is private"),
+        ("thread", {"url": "javascript:alert(1)"}, "its 'url' is not an address"),
+        (
+            "thread",
+            {"url": "https://evil.example/chat", "platform": "claude.ai"},
+            "its 'url' is not an address",
+        ),
+    ],
+)
+def test_what_no_other_way_stores_is_told(
+    full: Lines, take: Take, kind: str, row: dict[str, Any], why: str
+) -> None:
+    Group.objects.update(private=True)
+    for line in full:
+        line["row"] = line.get("row", {}) | ({"private": True} if line.get("kind") == "group" else {})
+    if kind == "memory":
+        row = row | {"content": "Tulips need shade.", "state": "live", "root": None, "superseded_by": None}
+    [fault] = take(added(full, kind, **row | ({"name": "other"} if kind == "thread" else {}))).faults
+    assert fault.why.startswith(why)
