@@ -36,7 +36,7 @@ _MARKUP: Final = re.compile(
     re.S | re.I | re.A,
 )
 # One of these is where a letter may be written otherwise.
-ENCODED: Final = ("\\u", "\\x", "%", "&")
+_ENCODED: Final = ("\\u", "\\x", "%", "&")
 _CONTROLS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # JSON may have them escaped; UTF-8 has none
 _UNREADABLE: Final = "\ufffd"
@@ -56,16 +56,16 @@ def _undone(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
         yield text
 
 
-def bare_readings(text: str) -> Iterator[str]:
+def _bare_readings(text: str) -> Iterator[str]:
     """The readings without markup within sentences, and with the letters that a web address or HTML encodes."""
     return _undone(text, _MARKUP)
 
 
 def placed_readings(text: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """bare_readings(), each with the place in the text where each of its letters begins, and that of the end."""
+    """_bare_readings(), each with the place in the text where each of its letters begins, and that of the end."""
     places: Sequence[int] = range(len(text) + 1)
     before = ""
-    for reading in bare_readings(text):
+    for reading in _bare_readings(text):
         if before:
             at, now = 0, list[int]()
             for found in _MARKUP.finditer(before):  # each becomes one letter
@@ -142,7 +142,7 @@ class Quotes:
 
     def find(self, value: str) -> bool:
         """True if a text contains one of the texts, in any of its readings."""
-        return any(self._find_plain(said) for said in bare_readings(value))
+        return any(self._find_plain(said) for said in _bare_readings(value))
 
     def are_in(self, value: Any) -> bool:
         """True if a text, or a string anywhere in a JSON value, contains one of the texts."""
@@ -232,7 +232,7 @@ class Quotes:
             rows = rows.alias(**{name: Cast(column, TextField())})
             rows = rows.alias(**{f"size_of_{column}": size, f"chars_of_{column}": Length(name)})
             found |= Q(**{f"size_of_{column}__gt": F(f"chars_of_{column}")})
-            for escape in ENCODED:  # a letter of the word may be written so
+            for escape in _ENCODED:  # a letter of the word may be written so
                 found |= Q(**{f"{name}__contains": escape})
             for sign in self.signs:
                 found |= Q(**{f"{name}__contains": sign})

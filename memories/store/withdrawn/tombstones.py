@@ -307,11 +307,11 @@ def _likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
     near = [
         hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=_MAX_NEAR)
     ]
-    ends = linked_roots(memory)
+    ends = _linked_roots(memory)
     return others.filter(Q(key__in=[*near, *ends]) | Q(root__in=ends)).order_by("key")
 
 
-def linked_roots(memory: Memory) -> set[int]:
+def _linked_roots(memory: Memory) -> set[int]:
     """The roots at both ends of the memory's conflicts and possible duplicates, its own included if it has any."""
     links = Link.objects.filter(
         Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
