@@ -17,9 +17,9 @@ from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
-from maintenance.cycle.step import Batch, Turn
+from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
 from maintenance.cycle.vectors import first_key_without_vector
-from memories.draft import Draft, check_draft
+from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import content_hash
@@ -28,7 +28,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
 from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version
+from memories.store import PreparedDraft, insert_version, record_findings
 from memories.store.derived import PROMOTE_AT_LEAST
 from memories.store.for_review import link
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
@@ -104,10 +104,16 @@ def _prepare_batch(
     A cluster is the key of its representative followed by all its keys.
     """
     chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
-    proposals = [ready for one in chosen if (ready := _prepare_fact(turn, one, encoder)) is not None]
+    proposals, stopped = list[_ReadyFact](), Counter[str]()
+    for one in chosen:
+        try:
+            if (ready := _prepare_fact(turn, one, encoder)) is not None:
+                proposals.append(ready)
+        except NotAdmitted:
+            stopped.update(NOT_ADMITTED)
 
     def write(recorder: Recorder) -> Mapping[str, int]:
-        counts: Counter[str] = Counter()
+        counts = Counter(stopped)
         for proposal in proposals:
             counts.update(_write_fact(turn, proposal, recorder))
         return counts
@@ -135,7 +141,8 @@ def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
 
 def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
     """The fact in the words of `text`; its scope is not wider, and its confidence not higher, than its events'."""
-    return check_draft(
+    return admit_draft(
+        turn,
         Draft(
             text.content,
             type=Type.SEMANTIC,
@@ -144,7 +151,7 @@ def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
             metadata={"promoted_from": str(text.id)},
             source=PROMOTED_SOURCE,
             **inherited_fields(events),
-        )
+        ),
     )
 
 
@@ -231,6 +238,7 @@ def _propose_fact(
     """Insert the fact, with links to its possible duplicates and conflicts."""
     trust = _trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
+    record_findings([(fact, proposal.prepared.draft.findings)])
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:
         if neighbour.link_kind is not None:
