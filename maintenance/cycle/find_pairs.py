@@ -14,7 +14,7 @@ from maintenance.cycle.vectors import first_key_without_vector
 from memories.models import Link, Memory
 from memories.review.find_pairs import FoundPair, find_pairs
 from memories.store.for_review import link
-from memories.types import State, Type
+from memories.types import Scope, State, Trust, Type
 
 ROWS = 50  # compared per transaction; each costs a vector search, outside it
 _COUNT_NAMES: Final = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
@@ -25,7 +25,8 @@ class FindPairs:
     """Links memories that are new since the last run to possible duplicates and contradictions.
 
     The write path looks for both when a text arrives; this step finds those that came by an import, or before their
-    vector existed. Episodic memories are left out: similar events are separate events, and promotion handles them.
+    vector existed, and those between a group's memories and the global ones of others. Episodic memories are left out:
+    similar events are separate events, and promotion handles them.
     """
 
     name: str = "findings"
@@ -37,19 +38,28 @@ class FindPairs:
         memories = _read_next_memories(turn, after=cursor or turn.mark or 0)
         if not memories:
             return None
-        pairs = find_pairs(memories, now=turn.now)
+        pairs = find_pairs(memories, now=turn.now, group=turn.group.key)
         last = memories[-1].key
         return Batch(cursor=last, write=partial(_link_pairs, turn, pairs), mark=last)
 
 
 def _read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
-    """The group's next live, non-episodic memories, up to the first one that lacks a vector."""
-    rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=after)
+    """The next live, non-episodic memories of the group, up to the first one that lacks a vector.
+
+    With the global ones of other groups that are newer than what a person verified here: no store compared the two.
+    """
+    lasting = Memory.objects.filter(state=State.LIVE).exclude(type=Type.EPISODIC).select_related("group")
+    lasting = lasting.order_by("key")
     unembedded = first_key_without_vector(turn.group)
     if unembedded is not None:
-        rows = rows.filter(key__lt=unembedded)
-    lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
-    return list(lasting.order_by("key")[:ROWS])
+        lasting = lasting.filter(key__lt=unembedded)
+    found = [*lasting.filter(group=turn.group, key__gt=after)[:ROWS]]
+    verified = Memory.objects.filter(group=turn.group, state=State.LIVE, trust=Trust.VERIFIED).order_by("key")
+    oldest = verified.values_list("key", flat=True).first()
+    if oldest is not None:
+        newer = lasting.filter(scope=Scope.GLOBAL, key__gt=max(after, oldest)).exclude(group=turn.group)
+        found = sorted([*found, *newer[:ROWS]], key=lambda memory: memory.key)[:ROWS]
+    return found
 
 
 def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
