@@ -124,7 +124,7 @@ def to_line(relation: Relation, ends: RelationEnds) -> RelationLine:
 
 def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
     """A relation as a sentence: "Ledger owned by team Payments". What two parts both have where they meet is said once."""
-    verb = predicate.split("_")
+    verb = predicate.replace("_", " ").split()
     before = [fold(word) for word in subject.content.rsplit(None, len(verb))[-len(verb) :]]
     verb = verb[next((n for n in range(len(verb), 0, -1) if before[-n:] == verb[:n]), 0) :]
     after = [fold(word) for word in object_.content.split(None, len(verb))[: len(verb)]]

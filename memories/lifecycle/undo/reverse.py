@@ -568,7 +568,7 @@ def _check_texts(actor: Actor, row: Model) -> None:
     """Raise Conflict if a row other than a memory holds a text that was withdrawn since, or states it as a relation does."""
     for place in all_places().values():
         if place.model is type(row) and place.group:
-            group = reduce(getattr, place.group.split("__")[:-1], row)
+            group: Any = reduce(getattr, place.group.split("__")[:-1], row)
             for column in place.columns:
                 value = getattr(row, column)
                 refuse_withdrawn_texts(actor, group, value, field=column, is_whole=not place.is_prose)
