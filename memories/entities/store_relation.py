@@ -101,10 +101,8 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         object_, is_new_object = _find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
-        for verb in {
-            draft.predicate,
-            predicate,
-        }:  # as written: the stored one has no vowel signs of Indian scripts
+        # As written, too: the stored predicate has no vowel signs of Indian scripts.
+        for verb in {"_".join(draft.predicate.split()), predicate}:
             refuse_stated(actor, group, subject, verb, object_)
         relation, outcome, why, changed = _write_relation(actor, draft, group, subject, predicate, object_)
         proofs = RelationEvidence.objects
