@@ -198,7 +198,7 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
     neighbours = proposal.prepared.current_neighbours(turn.group.key)
     if withdrawn_doubt(neighbours):
         return {}  # it restates a retracted memory
-    known = list(_find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
+    known = list(_find_facts_with_text(turn, proposal.prepared.draft.content)) or _find_restated(
         turn, neighbours
     )
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
@@ -221,7 +221,7 @@ def _trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
     return Trust.CANDIDATE if doubt else Trust.ACTIVE
 
 
-def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
+def _find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
     """The group's own fact that states the same in other words, as a list of at most one."""
     return [
         neighbour.memory

@@ -114,7 +114,7 @@ def to_line(relation: Relation, ends: RelationEnds) -> RelationLine:
         relation.author_name,
         Said(
             relation.key,
-            statement_of(ends.subject, relation.predicate, ends.object),
+            _statement_of(ends.subject, relation.predicate, ends.object),
             relation.group_id,
             relation.created_at,
         ),
@@ -122,7 +122,7 @@ def to_line(relation: Relation, ends: RelationEnds) -> RelationLine:
     )
 
 
-def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
+def _statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
     """A relation as a sentence: "Ledger owned by team Payments". What two parts both have where they meet is said once."""
     verb = predicate.replace("_", " ").split()
     before = [fold(word) for word in subject.content.rsplit(None, len(verb))[-len(verb) :]]
@@ -134,7 +134,7 @@ def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
 
 def refuse_stated(actor: Actor, group: Group, subject: Memory, predicate: str, object_: Memory) -> None:
     """Raise Conflict if a relation between two memories says a withdrawn text, as the relation is shown."""
-    refuse_withdrawn_texts(actor, group, statement_of(subject, predicate, object_), field="predicate")
+    refuse_withdrawn_texts(actor, group, _statement_of(subject, predicate, object_), field="predicate")
 
 
 def shorten(text: str) -> str:
