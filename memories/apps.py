@@ -16,7 +16,7 @@ class MemoriesConfig(AppConfig):
             "memories.review.instructions.INSTRUCTIONS_PROPOSAL",
             "memories.sessions.conversations.move.ASSIGN_PROPOSAL",
         ),
-        "after a move": ("memories.review.find_pairs.link_moved_pairs",),
+        "comparisons of what counts anew": ("memories.review.find_pairs.link_near",),
         "checks of group texts": ("memories.store.withdrawn.marks.check_group_text",),
     }
 

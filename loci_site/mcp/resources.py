@@ -15,6 +15,7 @@ from loci_site.server.db_threads import in_db_thread
 from memories.queries.quoting import escape
 from memories.queries.versions import find_current
 from memories.sessions.context_pack import get_context
+from memories.store.withdrawn.left_out import hiding_marks
 from memories.types import RecallTreatment, recall_treatment
 
 MEMORY, PACK = "loci://memories/{id}", "loci://groups/{slug}/context"
@@ -39,9 +40,9 @@ def add_to(server: MCPServer[Any]) -> None:
 def read_memory(id: str) -> str:  # noqa: A002 - the template's variable
     """One memory, the version that counts now, with its trust, date and source."""
     memory = find_current(current_actor(), id)
-    if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
+    if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE or hiding_marks(memory):
         raise NotFound(
-            f"The memory is {memory.state} and {memory.trust}, so it cannot be read here.",
+            f"The memory is {memory.state} and {memory.trust}, and recall leaves it out, so it cannot be read here.",
             hint="memory_inspect shows why.",
             field="id",
         )

@@ -16,8 +16,8 @@ from maintenance.cycle.compaction import record_summary
 from maintenance.cycle.compaction.buckets import CONVERSATION_SOURCE
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.recorder import Recorder
-from maintenance.cycle.step import Batch, Turn
-from memories.draft import Draft, check_draft
+from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
+from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
@@ -47,7 +47,10 @@ class SummariseConversations:
         after = int(cursor or 0)
         while encoder is not None and (thread := _next_due(turn, after)) is not None:
             after = thread.key
-            ready = prepare_summary(turn, thread, encoder)
+            try:
+                ready = prepare_summary(turn, thread, encoder)
+            except NotAdmitted:
+                return Batch(cursor=after, write=lambda _: NOT_ADMITTED)
             if ready is not None:
                 return Batch(cursor=after, write=partial(write_summary, turn, ready))
         return None
@@ -94,7 +97,8 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _Conversati
         return None
     moments = [row.moment for row in turns]
     is_everybodys = all(row.scope == Scope.GLOBAL for row in quoted)
-    draft = check_draft(
+    draft = admit_draft(
+        turn,
         Draft(
             made.text,
             type=Type.EPISODIC,
@@ -105,7 +109,7 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _Conversati
             valid_from=min(moments),
             valid_to=max(moments),
             **inherited_fields(quoted),
-        )
+        ),
     )
     if find_withdrawn(turn.group, draft.scope, draft.content):
         return None
@@ -134,7 +138,7 @@ def write_summary(turn: Turn, ready: _ConversationSummary, recorder: Recorder) -
     if withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector):
         return {}
     summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    record_summary(turn, summary, ready.quoted, recorder)
+    record_summary(turn, summary, ready.prepared, ready.quoted, recorder)
     former = ready.thread.summary
     if former is not None and former.state == State.LIVE:
         recorder.retire(

@@ -13,7 +13,7 @@ from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector
 from memories.models import Link, Memory
 from memories.review.find_pairs import FoundPair, find_pairs
-from memories.types import State, Type
+from memories.types import Scope, State, Trust, Type
 
 ROWS = 50  # compared per transaction; each costs a vector search, outside it
 _COUNT_NAMES: Final = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
@@ -24,7 +24,8 @@ class FindPairs:
     """Links memories that are new since the last run to possible duplicates and contradictions.
 
     The write path looks for both when a text arrives; this step finds those that came by an import, or before their
-    vector existed. Episodic memories are left out: similar events are separate events, and promotion handles them.
+    vector existed, and those between a group's memories and the global ones of others. Episodic memories are left out:
+    similar events are separate events, and promotion handles them.
     """
 
     name: str = "findings"
@@ -33,18 +34,31 @@ class FindPairs:
         """The pairs of the next memories by key; the mark is the highest key compared."""
         if usable_encoder() is None:
             return None
-        # Up to the first memory that lacks a vector: the next run compares from there.
-        rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=cursor or turn.mark or 0)
-        unembedded = first_key_without_vector(turn.group)
-        if unembedded is not None:
-            rows = rows.filter(key__lt=unembedded)
-        lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
-        memories = list(lasting.order_by("key")[:ROWS])
+        memories = _read_next_memories(turn, after=cursor or turn.mark or 0)
         if not memories:
             return None
-        pairs = find_pairs(memories, now=turn.now)
+        pairs = find_pairs(memories, now=turn.now, group=turn.group.key)
         last = memories[-1].key
         return Batch(cursor=last, write=partial(_link_pairs, turn, pairs), mark=last)
+
+
+def _read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
+    """The next live, non-episodic memories of the group, up to the first one that lacks a vector.
+
+    With the global ones of other groups that are newer than what a person verified here: no store compared the two.
+    """
+    lasting = Memory.objects.filter(state=State.LIVE).exclude(type=Type.EPISODIC).select_related("group")
+    lasting = lasting.order_by("key")
+    unembedded = first_key_without_vector(turn.group)
+    if unembedded is not None:
+        lasting = lasting.filter(key__lt=unembedded)
+    found = [*lasting.filter(group=turn.group, key__gt=after)[:ROWS]]
+    verified = Memory.objects.filter(group=turn.group, state=State.LIVE, trust=Trust.VERIFIED).order_by("key")
+    oldest = verified.values_list("key", flat=True).first()
+    if oldest is not None:
+        newer = lasting.filter(scope=Scope.GLOBAL, key__gt=max(after, oldest)).exclude(group=turn.group)
+        found = sorted([*found, *newer[:ROWS]], key=lambda memory: memory.key)[:ROWS]
+    return found
 
 
 def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:

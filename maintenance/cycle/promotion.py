@@ -14,9 +14,9 @@ from access.audit.operations import Operation
 from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
-from maintenance.cycle.step import Batch, Turn
+from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
 from maintenance.cycle.vectors import first_key_without_vector
-from memories.draft import Draft, check_draft
+from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import content_hash
@@ -25,7 +25,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
 from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version
+from memories.store import PreparedDraft, insert_version, record_findings
 from memories.store.derived import PROMOTE_AT_LEAST
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
@@ -95,10 +95,16 @@ def _prepare_batch(
     A cluster is the key of its representative followed by all its keys.
     """
     chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
-    proposals = [ready for one in chosen if (ready := _prepare_fact(turn, one, encoder)) is not None]
+    proposals, stopped = list[_ReadyFact](), Counter[str]()
+    for one in chosen:
+        try:
+            if (ready := _prepare_fact(turn, one, encoder)) is not None:
+                proposals.append(ready)
+        except NotAdmitted:
+            stopped.update(NOT_ADMITTED)
 
     def write(recorder: Recorder) -> Mapping[str, int]:
-        counts: Counter[str] = Counter()
+        counts = Counter(stopped)
         for proposal in proposals:
             counts.update(_write_fact(turn, proposal, recorder))
         return counts
@@ -126,7 +132,8 @@ def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
 
 def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
     """The fact in the words of `text`; its scope is not wider, and its confidence not higher, than its events'."""
-    return check_draft(
+    return admit_draft(
+        turn,
         Draft(
             text.content,
             type=Type.SEMANTIC,
@@ -135,7 +142,7 @@ def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
             metadata={"promoted_from": str(text.id)},
             source=PROMOTED_SOURCE,
             **inherited_fields(events),
-        )
+        ),
     )
 
 
@@ -220,6 +227,7 @@ def _propose_fact(
     )
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
+    record_findings([(fact, proposal.prepared.draft.findings)])
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:
         if neighbour.link_kind is not None:

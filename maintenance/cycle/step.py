@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from access.actor import Actor
+from access.errors import SensitiveText
 from access.models import Group
+from guard import Door
 from maintenance.cycle.recorder import Recorder
+from memories.draft import Draft, check_draft, guard_draft, held_for_person
 from memories.store.withdrawn.near import WithdrawnTexts
 
 
@@ -37,6 +40,24 @@ class Batch:
     cursor: Any
     write: Callable[[Recorder], Mapping[str, int]]
     mark: Any = None
+
+
+NOT_ADMITTED: Final = {"held_back_by_the_guard": 1}  # what a batch counts instead
+
+
+class NotAdmitted(Exception):
+    """The guard refuses a text that a step made, or would hold it for a person: the step leaves it out."""
+
+
+def admit_draft(turn: Turn, draft: Draft) -> Draft:
+    """A draft that a step made, checked and as the group's guard stores it. Raises NotAdmitted."""
+    try:
+        admitted = guard_draft(check_draft(draft), turn.group, Door.JOB)
+    except SensitiveText as refused:
+        raise NotAdmitted from refused
+    if held_for_person(admitted):
+        raise NotAdmitted
+    return admitted
 
 
 class Step(Protocol):

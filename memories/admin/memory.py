@@ -204,7 +204,11 @@ class MemoryAdmin(BulkActionsMixin):
     def kind(self, memory: Memory) -> str:
         return in_words(memory.type)
 
-    state_label = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
+    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
+    def state_label(self, memory: Memory) -> str:
+        """The state; of a version whose write was undone, that."""
+        return "undone" if memory.was_undone else memory.state
+
     trust_label = field_column(gettext_lazy("trust"), "trust", labels=_TRUST_LABELS)
     author_label = field_column(gettext_lazy("author"), "author_name")
     stored_at = field_column(gettext_lazy("stored"), "created_at")

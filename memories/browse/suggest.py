@@ -40,8 +40,8 @@ from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
 from memories.search.rows import PrefixMatch, read_memories, read_sort_fields
 from memories.store.pieces import available_encoder, indexed_model
-from memories.store.withdrawn.left_out import find_left_out
-from memories.types import State, Trust, Type
+from memories.store.withdrawn.left_out import find_left_out, find_left_out_at_home
+from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
 EXCERPT_CHARS, LEAD_CHARS = 140, 40
 _SEARCHED_CHARS = 20_000  # of a text; a match further on is not shown
@@ -168,8 +168,9 @@ def suggest(
     """
     check_range(limit, 1, MAX_LIMIT, field="limit")
     typed = clean_line(text, field="q", max_chars=MAX_CHARS)
-    # Agents are not shown quarantined texts, so the words of these find nothing either.
-    trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - {Trust.QUARANTINED}
+    # Agents are not shown withdrawn texts, so the words of these find nothing either.
+    trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - WITHDRAWN_TRUSTS
+    states = states if actor.is_person else states - {State.RETRACTED}
     found = find_group(actor, group) if group else None
     visibility = listed_by(actor, found, narrowing=narrowing, states=states, trusts=trusts)
     with suppress(InvalidInput, NotFound):
@@ -327,9 +328,13 @@ def _to_suggestions(
         keys = sorted(looks, key=lambda key: fit(looks[key], query_words), reverse=True)
     check_time()
     rows = read_memories(keys[:limit])
-    # What the group itself withdrew is found in its state; the same text of another group is not shown.
+    # What was withdrawn is found in its state; the same text elsewhere, or in other dress, is not shown.
     foreign = [row for row in rows.values() if row.group_id not in (visibility.groups or ())]
+    counted = (
+        row for row in rows.values() if row.state != State.RETRACTED and row.trust not in WITHDRAWN_TRUSTS
+    )
     hidden = find_left_out(foreign, visibility)
+    hidden |= set() if how is MatchKind.ID else find_left_out_at_home(counted)
     shown = [rows[key] for key in keys[:limit] if key in rows and key not in hidden]
     memories = [memory for memory in shown if is_visible(memory, visibility)]
     return [_Suggestion(memory, excerpt_of(memory.content, query_words), how) for memory in memories]

@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from memories.language.cleaning import first_words
+from access.actor import Actor
+from access.models import Group
+from memories.language.cleaning import first_words, fold
 from memories.language.word_forms import root
 from memories.language.word_tables import parse_mapping, read_sections
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.quoting import Marked, wrap
 from memories.search.query_terms import STOP_WORDS, words
+from memories.store.withdrawn.marks import refuse_withdrawn_texts
 from relations.models import Relation
 
 _MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
@@ -120,8 +123,18 @@ def to_line(relation: Relation, ends: RelationEnds) -> RelationLine:
 
 
 def statement_of(subject: Memory, predicate: str, object_: Memory) -> str:
-    """A relation as a sentence: "Ledger owned by team Payments"."""
-    return f"{subject.content} {predicate.replace('_', ' ')} {object_.content}"
+    """A relation as a sentence: "Ledger owned by team Payments". What two parts both have where they meet is said once."""
+    verb = predicate.replace("_", " ").split()
+    before = [fold(word) for word in subject.content.rsplit(None, len(verb))[-len(verb) :]]
+    verb = verb[next((n for n in range(len(verb), 0, -1) if before[-n:] == verb[:n]), 0) :]
+    after = [fold(word) for word in object_.content.split(None, len(verb))[: len(verb)]]
+    verb = verb[: len(verb) - next((n for n in range(len(verb), 0, -1) if after[:n] == verb[-n:]), 0)]
+    return " ".join((subject.content, *verb, object_.content))
+
+
+def refuse_stated(actor: Actor, group: Group, subject: Memory, predicate: str, object_: Memory) -> None:
+    """Raise Conflict if a relation between two memories says a withdrawn text, as the relation is shown."""
+    refuse_withdrawn_texts(actor, group, statement_of(subject, predicate, object_), field="predicate")
 
 
 def shorten(text: str) -> str:

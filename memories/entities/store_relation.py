@@ -24,7 +24,7 @@ from access.models import AuditEntry, Group
 from guard import Door
 from memories.draft import CONFIRMED_TODAY, DEFAULT_CONFIDENCE, REINFORCEMENT, Draft, check_range
 from memories.draft.kinds import check_zone
-from memories.entities.lines import statement_of
+from memories.entities.lines import refuse_stated
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
@@ -102,8 +102,9 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         object_, is_new_object = _find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
-        said = statement_of(subject, draft.predicate, object_)
-        refuse_withdrawn_texts(actor, group, said, field="predicate")
+        # As written, too: the stored predicate has no vowel signs of Indian scripts.
+        for verb in {"_".join(draft.predicate.split()), predicate}:
+            refuse_stated(actor, group, subject, verb, object_)
         relation, outcome, why, changed = _write_relation(actor, draft, group, subject, predicate, object_)
         proofs = RelationEvidence.objects
         added = [

@@ -130,7 +130,7 @@ def edit(
 
 @dataclass(frozen=True)
 class _EditDoubt:
-    """Why a person must see a new text first (no reason: no person must), and what withdrawn memories it restates.
+    """Why a person must see a new text first (no reason: no person must), and the memories near it.
 
     `guard`: the text waits in quarantine. `awaits`: the comparison with the withdrawn texts is owed; the trust that the
     text gets after it, empty if it waits for a curator in any case.
@@ -138,7 +138,7 @@ class _EditDoubt:
 
     withdrawn: str = ""
     policy: str = ""
-    restates: tuple[Neighbour, ...] = ()
+    near: tuple[Neighbour, ...] = ()
     awaits: str | None = None
     guard: str = ""
 
@@ -343,34 +343,39 @@ def _find_edit_doubt(
     `withdrawn` is the text that the new one's marks repeat.
     """
     is_same_text = prepared.draft.content == old.content
+    neighbours = prepared.current_neighbours(old.group.key)
     if is_decided:
         if not is_same_text:
-            _refuse_restated(actor, prepared, old, withdrawn)
-        return _EditDoubt()
+            _refuse_restated(actor, neighbours, prepared, old, withdrawn)
+        return _EditDoubt(near=neighbours)
     policy = held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
     if quarantined := held_for_person(prepared.draft):
         return _EditDoubt(policy=policy, guard=quarantined)
     if is_same_text:
-        return _EditDoubt(policy=policy)
-    neighbours = prepared.current_neighbours(old.group.key)
+        return _EditDoubt(policy=policy, near=neighbours)
     restated = restated_doubt(actor, old.group, withdrawn, neighbours)
-    [restates] = with_marked([tuple(each for each in neighbours if each.is_withdrawn)], [withdrawn])
+    [near] = with_marked([neighbours], [withdrawn])
     if prepared.is_probed(old.group.key):
-        return _EditDoubt(restated, policy, restates)
+        return _EditDoubt(restated, policy, near)
     awaits = "" if restated or policy or old.trust not in VISIBLE_TRUSTS else _trust_after_edit(actor, old)
-    return _EditDoubt(restated or UNPROBED, policy, restates, awaits=awaits)
+    return _EditDoubt(restated or UNPROBED, policy, near, awaits=awaits)
 
 
 def _note_doubt(actor: Actor, new: Memory, doubt: _EditDoubt) -> None:
-    """Link a new version to the withdrawn memories that it restates, and record a comparison that is still owed."""
-    link_neighbours(actor, new, doubt.restates, has_links=True)
+    """Link a new version to the memories near it, as a store does, and record a comparison that is still owed."""
+    link_neighbours(actor, new, doubt.near, has_links=True)
     if doubt.awaits is not None and new.trust == Trust.CANDIDATE:
         Unprobed.objects.create(memory=new, trust=doubt.awaits)
 
 
-def _refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory, withdrawn: Withdrawn | None) -> None:
+def _refuse_restated(
+    actor: Actor,
+    neighbours: tuple[Neighbour, ...],
+    prepared: PreparedDraft,
+    old: Memory,
+    withdrawn: Withdrawn | None,
+) -> None:
     """Raise Conflict if a text restates a withdrawn one; a former text of the same chain is not a restatement."""
-    neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
         neighbours = tuple(neighbour for neighbour in neighbours if neighbour.memory.root_key != old.root_key)
     if restated := restated_doubt(actor, old.group, withdrawn, neighbours):

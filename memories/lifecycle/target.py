@@ -13,11 +13,12 @@ from django.utils.translation import gettext
 
 from access import audit
 from access.actor import Actor, Via
+from access.additions import additions
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.groups import hold_groups
 from access.models import Group
-from memories.draft import clean_reason
+from memories.draft import Draft, clean_reason
 from memories.language.cleaning import first_words
 from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
@@ -44,7 +45,13 @@ from memories.store.supersede import (
 )
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks
-from memories.store.withdrawn.marks import find_withdrawn, refuse_withdrawn_reason
+from memories.store.withdrawn.marks import (
+    LABELS,
+    find_withdrawn,
+    find_withdrawn_labels,
+    refuse_withdrawn_reason,
+    repeated_text,
+)
 from memories.store.withdrawn.tombstones import follow_quarantine
 from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Type
 
@@ -252,6 +259,7 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
         if not decides:
             line = f"Nothing was changed: {withdrawn.doubt(actor)}."
             raise Conflict(line, hint="Ask a curator of the group.")
+    refuse_withdrawn_labels(actor, memory, passes=passes)
     # Recall would leave it out whatever its trust if its text was withdrawn after it was stored.
     hiding = [mark.key for mark in hiding_marks(memory)]
     for mark in Tombstone.objects.filter(key__in=hiding).order_by("key") if hiding else ():
@@ -260,6 +268,17 @@ def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) 
                 f"Recall would still leave it out: after it was stored, its text was {mark.kind} here in other dress.",
                 hint=f"To let it in, lift the tombstone {mark.id} first.",
             )
+
+
+def refuse_withdrawn_labels(
+    actor: Actor, memory: Memory, *, passes: Callable[[Tombstone], bool] = lambda _: False
+) -> None:
+    """Raise Conflict if the memory's thread, source, tags or metadata repeat a withdrawn text whose tombstone does not pass."""
+    values = {name: getattr(memory, name) for name in LABELS if name != "thread"}
+    thread = memory.thread.name if memory.thread is not None else ""
+    [repeated] = find_withdrawn_labels([(memory.group, Draft("", thread=thread, **values))])
+    if repeated is not None and not passes(repeated[1].tombstone):
+        raise repeated_text(actor, repeated[1], path=repeated[0])
 
 
 def barred_line(memory: Memory) -> str:
@@ -320,6 +339,9 @@ def change_fields(
             raise changed_meanwhile(memory)
         memory.refresh_from_db()
         refresh_around([memory])
+        if was_withdrawn and not is_withdrawn(memory.state, memory.trust):
+            for link in additions("comparisons of what counts anew"):
+                link(actor, [memory])
         lines, kept = ((), {}) if was_withdrawn else follow_withdrawal(actor, memory)
         with_it = follow_quarantine(actor, memory) if "trust" in new else 0
         followed = (follow_up() if follow_up is not None else None) or DerivedChanges()

@@ -174,6 +174,18 @@ class Memory(models.Model):
         return self.type == Type.ENTITY and self.source == RELATION_SOURCE
 
     @property
+    def was_undone(self) -> bool:
+        """True for a version whose write was undone: it stands behind the version that returned."""
+        if (
+            self.state != State.SUPERSEDED
+            or self.retired_at is None
+            or not 0 < (self.superseded_by_id or 0) < self.key
+        ):
+            return False
+        former = self.superseded_by
+        return former is not None and former.root_key == self.root_key and former.version < self.version
+
+    @property
     def moment(self) -> datetime:
         """When it happened or began to be true; without a date of its own, when it was stored."""
         return self.valid_from or self.created_at

@@ -70,7 +70,9 @@ def _label_of_beginning(memory: Memory, now: datetime) -> str:
 
 
 def _label_of_superseded(memory: Memory, now: datetime) -> str:
-    """Corrected if an edit replaced the text, which was never right; else true until its successor."""
+    """Corrected if an edit replaced the text, which was never right; else true until its successor, unless it was undone."""
+    if memory.was_undone:
+        return f"undone{_dated(' on', memory.retired_at)}: as if it had not been stored"
     if memory.retired_at is not None:
         return f"superseded: its text was corrected{_dated(' on', memory.retired_at)}"
     if memory.type != Type.EPISODIC and memory.valid_to is not None and memory.valid_to > now:

@@ -1,11 +1,11 @@
-"""Find possible duplicates and conflicts among stored memories; the caller writes the links, except after a move.
+"""Find possible duplicates and conflicts among stored memories; link_near() writes the links too.
 
 The write path compares each text as it comes in. This finds the pairs that it has not compared: imported memories, those
-stored without a vector, and those stored under other settings.
+stored without a vector or under other settings, and those that come back or move to what was stored meanwhile.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -26,7 +26,7 @@ _PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 
 # Rejected and quarantined memories have been decided about.
 _DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
-MAX_COMPARED: Final = 200  # of one move; each costs a vector search inside its transaction
+MAX_COMPARED: Final = 200  # of one change; each costs a vector search inside its transaction
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,20 @@ class FoundPair:
     evidence: dict[str, str]
 
 
-def find_pairs(memories: Sequence[Memory], *, now: datetime | None = None) -> list[FoundPair]:
+def find_pairs(
+    memories: Sequence[Memory], *, now: datetime | None = None, group: int | None = None
+) -> list[FoundPair]:
     """Possible duplicates and conflicts of live memories, nearest first for each; writes nothing.
 
-    Each is compared with the live memories of its type in its group and with the global ones. Two roots that already
-    have a link of that kind, in whatever status, are not proposed again, and a pair is proposed once per call. A memory
-    without a vector is skipped. One vector search and two small queries per memory, two queries for all.
+    Each is compared with the live memories of its type in its group and with the global ones; one of another group than
+    `group`, if that is named, with those of `group` alone. Two roots that already have a link of that kind, in whatever
+    status, are not proposed again, and a pair is proposed once per call. A memory without a vector is skipped. One vector search and two small queries per memory, two queries for all.
     """
     vectors = _first_vectors(memories)
     found: list[FoundPair] = []
     for memory in memories:
         if memory.key in vectors and memory.state == State.LIVE:
-            found += _compare_with_neighbours(memory, vectors[memory.key], now or timezone.now())
+            found += _compare_with_neighbours(memory, vectors[memory.key], now or timezone.now(), group)
     return _without_linked(found)
 
 
@@ -63,15 +65,21 @@ def _first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
     return {key: as_vector(blob) for key, blob in rows.values_list("memory_id", "embedding")}
 
 
-def _compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
+def _compare_with_neighbours(
+    memory: Memory, vector: Vector, now: datetime, group: int | None
+) -> list[FoundPair]:
     """The pairs of one memory with its neighbours, nearest first."""
     visibility = Visibility(
-        groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
-        trusts=_DECIDABLE, now=now, types=frozenset({memory.type}),
+        groups=frozenset({group or memory.group_id}), include_global=group in (None, memory.group_id),
+        states=frozenset({State.LIVE}), trusts=_DECIDABLE, now=now, types=frozenset({memory.type}),
     )  # fmt: skip
     compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
     neighbours = search_neighbours(compared_text, vector, visibility)
-    return [pair for neighbour in neighbours if (pair := _pair_with(memory, neighbour)) is not None]
+    pairs = [pair for neighbour in neighbours if (pair := _pair_with(memory, neighbour)) is not None]
+    if group in (None, memory.group_id):
+        return pairs
+    # A link is of its source's group.
+    return [replace(pair, memory=pair.other, other=memory) for pair in pairs]
 
 
 def _pair_with(memory: Memory, neighbour: Neighbour) -> FoundPair | None:
@@ -102,12 +110,12 @@ def _pair_key(kind: str, one: int, other: int) -> _PairKey:
     return str(kind), min(one, other), max(one, other)
 
 
-def link_moved_pairs(actor: Actor, moved: Sequence[Memory]) -> tuple[str, ...]:
-    """Link moved memories to near ones of their new group, and say how many; the same text does not move at all.
+def link_near(actor: Actor, memories: Sequence[Memory]) -> tuple[str, ...]:
+    """Link memories that moved, or count again, to near ones of their group, and say how many.
 
     The cycle compares new memories only, and these are as old as before.
     """
-    lasting = [memory for memory in moved if memory.type != Type.EPISODIC]
+    lasting = [memory for memory in memories if memory.type != Type.EPISODIC]
     pairs = find_pairs(lasting[:MAX_COMPARED])
     for pair in pairs:
         link(

@@ -140,9 +140,9 @@ def review_deck(
     return Deck(_read_entries(chosen, cards.links, cards.proposals), cards.counts, wanted)
 
 
-def count_cards(actor: Actor, groups: list[int] | None) -> int:
-    """How many cards wait in these groups (None: in all), at most CAP of each kind; whoever may decide about them."""
-    return sum(count.value for count in _find_cards(actor, groups).counts.values())
+def count_cards(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
+    """How many cards of each kind wait in these groups (None: in all), at most CAP; whoever may decide about them."""
+    return {kind: count.value for kind, count in _find_cards(actor, groups).counts.items()}
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from access.limits.quota import use_of
 from access.models import Group
 from memories.browse.inspection import feedback_in
 from memories.embedding import model_status
-from memories.models import Link, LinkKind, LinkStatus, Memory, MemoryFinding, Piece, RecallLog
+from memories.models import Memory, MemoryFinding, Piece, RecallLog
 from memories.queries.labels import is_doubted
 from memories.queries.visibility import as_q, listed_by
-from memories.review.queue import count_cards
+from memories.review.queue import CardKind, count_cards
 from memories.types import State
 from relations.models import Relation
 
@@ -80,7 +80,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         count=Count("key"), newest=Max("created_at"), pinned=Count("key", filter=Q(pinned=True))
     )
     pieces = Piece.objects.filter(memory__in=rows.values("key"))
-    open_links = Link.objects.filter(status=LinkStatus.OPEN, source__in=rows.values("key"))
+    cards = count_cards(actor, [found.key] if found else None if actor.all_groups else list(actor.roles))
     recent_recalls = RecallLog.objects.filter(at__gte=timezone.now() - timedelta(days=7))
     feedback = feedback_in(rows)
     found_kinds = MemoryFinding.objects.filter(memory__in=live.order_by().values("key")).values_list("kind")
@@ -95,10 +95,10 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         by_trust=count_by(live, "trust"),
         by_scope=count_by(live, "scope"),
         pinned=totals["pinned"],
-        waiting=count_cards(actor, [found.key] if found else None if actor.all_groups else list(actor.roles)),
+        waiting=sum(cards.values()),
         disputed=live.filter(is_doubted()).count(),
-        conflicts=open_links.filter(kind=LinkKind.CONFLICT).count(),
-        duplicates=open_links.filter(kind=LinkKind.DUPLICATE).count(),
+        conflicts=cards[CardKind.CONFLICT],
+        duplicates=cards[CardKind.DUPLICATE],
         relations=_in_visible_groups(Relation.objects.filter(retired_at=None), actor, found).count(),
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),

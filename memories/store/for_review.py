@@ -83,13 +83,17 @@ def link_neighbours(
 ) -> None:
     """Link a new memory to the neighbours that it may duplicate or contradict.
 
-    `has_links` False: no link leads from its chain yet.
+    `has_links` False: no link leads from its chain, or to it, yet.
     """
     root = memory.root_key
     linked = [(kind, n) for n in neighbours if (kind := n.link_kind) and n.memory.root_key != root]
     if not linked:
         return
-    existing = set(Link.objects.filter(source=root).values_list("kind", "target")) if has_links else set()
+    links = Link.objects.filter(Q(source=root) | Q(target=root)) if has_links else Link.objects.none()
+    existing = {
+        (kind, source if target == root else target)
+        for kind, source, target in links.values_list("kind", "source", "target")
+    }
     fresh: dict[tuple[str, int], Link] = {}
     for kind, neighbour in linked:
         pair = (str(kind), neighbour.memory.root_key)

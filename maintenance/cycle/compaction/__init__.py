@@ -32,15 +32,15 @@ from maintenance.cycle.compaction.verify import (
     select_promising_probes,
 )
 from maintenance.cycle.recorder import Recorder
-from maintenance.cycle.step import Batch, Turn
+from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
 from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_dates
-from memories.draft import Draft, check_draft
+from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
-from memories.store import PreparedDraft, insert_version
+from memories.store import PreparedDraft, insert_version, record_findings
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
@@ -111,7 +111,10 @@ class Compact:
         while True:
             if place.topics:
                 topic, place = place.topics[0], replace(place, topics=place.topics[1:])
-                ready = prepare_summary(turn, topic, encoder)
+                try:
+                    ready = prepare_summary(turn, topic, encoder)
+                except NotAdmitted:
+                    return Batch(cursor=place.as_json(), write=lambda _: NOT_ADMITTED)
                 if ready is not None:
                     return Batch(cursor=place.as_json(), write=partial(write_summary, turn, ready))
             elif place.windows:
@@ -203,7 +206,8 @@ def _draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
         "to": max(moments).isoformat(),
         **({"thread": thread.name} if thread else {}),
     }
-    return check_draft(
+    return admit_draft(
+        turn,
         Draft(
             summary.text,
             type=Type.EPISODIC,
@@ -214,7 +218,7 @@ def _draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
             valid_from=min(moments),
             valid_to=max(moments),
             **inherited_fields(sources),
-        )
+        ),
     )
 
 
@@ -278,7 +282,7 @@ def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[
         transaction.set_rollback(not is_useful)
     if not is_useful:
         return {"summaries_dropped": 1}
-    record_summary(turn, summary, sources, recorder)
+    record_summary(turn, summary, ready.prepared, sources, recorder)
     retired = [
         source
         for source in sources
@@ -288,8 +292,11 @@ def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[
     return {"summaries": 1, "compacted": len(retired)}
 
 
-def record_summary(turn: Turn, summary: Memory, sources: Sequence[Memory], recorder: Recorder) -> None:
-    """Record the new summary for undo and the audit log, and link it to its sources."""
+def record_summary(
+    turn: Turn, summary: Memory, prepared: PreparedDraft, sources: Sequence[Memory], recorder: Recorder
+) -> None:
+    """Record the new summary for undo and the audit log with what the guard found, and link it to its sources."""
+    record_findings([(summary, prepared.draft.findings)])
     recorder.log(
         Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
     )

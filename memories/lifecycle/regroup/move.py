@@ -369,7 +369,9 @@ def _carry_out_move(actor: Actor, plan: MovePlan, *, reason: str) -> tuple[str, 
     record_sources(rows, plan.source, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
     heads = [family.head for family in plan.moving]
-    return tuple(line for follow in additions("after a move") for line in follow(actor, heads))
+    return tuple(
+        line for follow in additions("comparisons of what counts anew") for line in follow(actor, heads)
+    )
 
 
 def _new_places(rows: Sequence[Memory], target: Group) -> dict[int, Place]:

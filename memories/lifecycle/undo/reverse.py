@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import reduce
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -18,6 +19,7 @@ from django.utils.translation import gettext, pgettext
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
+from access.additions import additions
 from access.answers import Answer
 from access.audit import AuditEvent, Operation
 from access.errors import Conflict, LociError, SensitiveText
@@ -25,12 +27,14 @@ from access.groups import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group, RowChange
 from memories.draft import guard_draft, held_for_person, stored_door
+from memories.entities.lines import refuse_stated
 from memories.lifecycle.edit import as_draft
 from memories.lifecycle.target import (
     check_no_live_copy,
     check_not_barred,
     check_not_withdrawn,
     check_scope,
+    refuse_withdrawn_labels,
     require_right,
 )
 from memories.lifecycle.undo.rows import DELETED, MEMORY, RANKS, STAYS, FormerRow
@@ -39,16 +43,21 @@ from memories.models import FindingStatus, Memory, MemoryFinding, Tombstone, Tom
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.store.derived import find_reach, withdraw_derived
+from memories.store.places import all_places
 from memories.store.policy import Change, held_with
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
 from memories.store.withdrawn.left_out import left_out_with
+from memories.store.withdrawn.marks import LABELS, refuse_withdrawn_texts
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change
 
 # Columns that say whether a memory counts and where: a row that another change touched there since was built on.
 _DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
+_TEXTS: Final = frozenset({"instructions", "title", "url", "tags", "metadata", "reason"})
 _TIES: Final = frozenset({"superseded_by_id", "root_id", "group_id"})  # a chain is in one group
+
+_Row = TypeVar("_Row", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -150,6 +159,7 @@ class _Reversal:
         self._revived_roots: dict[int, Memory] = {}
         self._touched: list[Memory] = []
         self._left_threads: set[int] = set()
+        self._back: list[int] = []  # keys of memories that count again
         self._tied: list[int] = []  # keys of memories whose group or place in a chain is put back
         self._torn: dict[int, UUID] = {}
         # The texts that were live in each group, and that are.
@@ -221,7 +231,9 @@ class _Reversal:
         elif row.made:
             self._close(row)
         elif row.removed:
-            row.table.model(pk=row.row, **row.before()).save(force_insert=True)
+            found = row.table.model(pk=row.row, **row.before())
+            _check_texts(self.actor, found)
+            found.save(force_insert=True)
             self.done.restored += 1
         else:
             self._set(row)
@@ -283,6 +295,8 @@ class _Reversal:
         if isinstance(found, Tombstone) and "lifted_at" in row.values:
             self._check_mark(found, row)
         new = self._fitting(found, row)
+        if any(old is None and name.endswith("_at") for name, old in new.items()) or _TEXTS & set(new):
+            _check_texts(self.actor, _with_values(found, new))
         type(found)._base_manager.filter(pk=row.row).update(**new)
         self.done.restored += 1
         self._tell(found, is_made=False)
@@ -412,6 +426,9 @@ class _Reversal:
         is_shared_anew = memory.state == State.LIVE and has_moved
         if is_shared_anew or _comes_back(row):
             new |= _admit_again(self.actor, memory, new, takes_back=self.terms.is_decision)
+            self._back.append(memory.pk)
+        elif not new.keys().isdisjoint(LABELS):
+            refuse_withdrawn_labels(self.actor, _with_values(memory, new))
         operation = operation_of(row)
         carried = self._versions_with(row, memory)
         self._write(memory, new, operation)
@@ -480,6 +497,9 @@ class _Reversal:
                 raise Conflict(line.format(id=id_), hint=hint, field=self.terms.field)
         refresh_around(self._touched)
         refresh_threads(sorted(self._left_threads))
+        back = [memory for key in self._back if (memory := self.memories[key]).state == State.LIVE]
+        for link in additions("comparisons of what counts anew") if back else ():
+            link(self.actor, back)
         taken = [row for row in self._taken if row.last]
         for row in taken:
             kept = RowChange.objects.filter(
@@ -565,10 +585,22 @@ def _admit_again(actor: Actor, memory: Memory, new: dict[str, Any], *, takes_bac
     return {"trust": Trust.QUARANTINED} if _is_held(as_new, as_new.group) else {}
 
 
-def _with_values(memory: Memory, new: dict[str, Any]) -> Memory:
-    """A copy of the memory with other values of some columns, not saved."""
-    as_new = copy(memory)
-    as_new._state = copy(memory._state)
+def _check_texts(actor: Actor, row: Model) -> None:
+    """Raise Conflict if a row other than a memory holds a text that was withdrawn since, or states it as a relation does."""
+    for place in all_places().values():
+        if place.model is type(row) and place.group:
+            group: Any = reduce(getattr, place.group.split("__")[:-1], row)
+            for column in place.columns:
+                value = getattr(row, column)
+                refuse_withdrawn_texts(actor, group, value, field=column, is_whole=not place.is_prose)
+    if isinstance(row, Relation):
+        refuse_stated(actor, row.group, head_of(row.subject), row.predicate, head_of(row.object))
+
+
+def _with_values(row: _Row, new: dict[str, Any]) -> _Row:
+    """A copy of the row with other values of some columns, not saved."""
+    as_new = copy(row)
+    as_new._state = copy(row._state)
     as_new._state.fields_cache = {}
     for name, value in new.items():
         setattr(as_new, name, value)

@@ -95,8 +95,14 @@ MEMORY: Final = _ReversibleTable(
         "valid_from", "valid_to", "valid_to_known_at", "retired_at", "state_changed_at", "expires_at",
     ),
 )  # fmt: skip
-# In the order in which a reversal takes them, but for the new parts of memories, which come last: relations keep a memory in use.
+# In the order in which a reversal takes them, but for the new parts of memories, which come last: a tombstone bars what comes
+# back, and relations keep a memory in use.
 TABLES: Final = (
+    _ReversibleTable(
+        Tombstone,
+        ("kind", "scope", "memory_id", "reason", "author_name", "lifted_at", "lifted_by"),
+        lambda actor, now: {"lifted_at": now, "lifted_by": actor.name},
+    ),
     _ReversibleTable(
         Proposal,
         ("status", "closed_at", "closed_by", "group_id", "memory_id"),
@@ -110,11 +116,6 @@ TABLES: Final = (
     ),
     _ReversibleTable(EntityAlias, ("group_id", "memory_id", "name", "fold", "created_at", "run"), DELETED, "memory_id"),
     _ReversibleTable(MovedSource, ("group_id", "source", "source_ref", "to_id"), DELETED),
-    _ReversibleTable(
-        Tombstone,
-        ("kind", "scope", "memory_id", "reason", "author_name", "lifted_at", "lifted_by"),
-        lambda actor, now: {"lifted_at": now, "lifted_by": actor.name},
-    ),
     _ReversibleTable(
         MemoryFinding,
         ("id", "memory_id", "kind", "places", "treatment", "status", "scan", "former_treatment", "at", "settled_by"),

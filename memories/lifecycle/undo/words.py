@@ -16,8 +16,10 @@ from relations.models import Relation
 def operation_of(row: FormerRow) -> Operation:
     """The operation by which the log tells that a row's values came back."""
     before, _ = row.values.get("state", (None, None))
+    if before is not None and before != State.LIVE:
+        return Operation.SUPERSEDE if before == State.SUPERSEDED else Operation.FORGET
     if before is not None:
-        return Operation.RESTORE if before == State.LIVE else Operation.FORGET
+        return Operation.RESTORE
     if "group_id" in row.values:
         return Operation.MOVE
     if "scope" in row.values:
@@ -42,7 +44,9 @@ def describe(memory: Memory, row: FormerRow) -> str:
             return gettext("it is pinned again")
         case Operation.UNPIN:
             return gettext("the pin is gone")
-        case Operation.FORGET:
+        case Operation.SUPERSEDE if not row.last:  # a former version takes its place
+            return gettext("{id} is superseded").format(id=memory.id)
+        case Operation.FORGET | Operation.SUPERSEDE:
             return gettext("{id} is {state} again").format(id=memory.id, state=pgettext("word", memory.state))
         case _:
             return gettext("its fields are as before")

@@ -17,6 +17,7 @@ from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.conflicts import OpenConflict, coming_after, find_open_conflicts
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import outlasting_q
+from memories.store.pieces import one_index_state, read_index_state
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
 from memories.types import VISIBLE_TRUSTS, Scope, State, Trust
 
@@ -75,6 +76,13 @@ def hiding_marks(memory: Memory) -> list[Mark]:
     [own] = texts_marks([memory.content])
     found = {mark.key: mark for mark in matching(marks, own)}
     return [mark for mark in found.values() if mark.group == memory.group_id and _is_left_out(memory, mark)]
+
+
+def find_left_out_at_home(memories: Iterable[Memory]) -> set[int]:
+    """Keys of the memories that a recall in their own group leaves out, whatever groups the answer is about."""
+    read = list(memories)
+    with one_index_state(read_index_state({row.group_id for row in read})):
+        return {row.key for row in read if hiding_marks(row)}
 
 
 def left_out_with(memories: Sequence[Memory]) -> list[Memory]:

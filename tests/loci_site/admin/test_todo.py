@@ -8,6 +8,7 @@ from django.urls import reverse
 from memories.lifecycle import verbs
 from memories.models import Link, Memory
 from memories.review.queue import CardKind, review_deck
+from memories.review.stats import memory_stats
 from tests.loci_site.admin.conftest import Remember
 from tests.people import agent, person
 
@@ -42,6 +43,8 @@ def test_the_dashboard_counts_what_the_deck_counts(owner: Client, member: Client
     assert "open conflicts" not in needs(owner, "/admin/?group=garden")
     page = owner.get(reverse("admin:explore_group", args=["ledger"])).context["counts"]
     assert (page["conflicts"], page["duplicates"]) == (1, 1)
+    stats = memory_stats(person(alice), group="ledger")
+    assert (stats.conflicts, stats.duplicates) == (1, 1)
 
 
 def test_the_dashboard_counts_the_proposals_that_wait(

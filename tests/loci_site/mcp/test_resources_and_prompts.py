@@ -88,6 +88,13 @@ def test_a_stranger_reads_no_memory(charlie: Agent, stored: str) -> None:
     assert "Memory not found, or you don't have access" in message
 
 
+def test_what_recall_leaves_out_is_not_handed_out(alice: Agent, stored: str) -> None:
+    same = "**invoices go out on mondays**"
+    twin = alice.answer("store_memory", content=same, scope="group", type="procedural")["id"]
+    alice.answer("forget_memory", id=stored, verb="retract")
+    assert "recall leaves it out" in refused(alice, f"loci://memories/{twin}")[1]
+
+
 def test_what_is_forgotten_is_not_handed_out(alice: Agent, stored: str) -> None:
     alice.answer("forget_memory", id=stored)
     code, message = refused(alice, f"loci://memories/{stored}")

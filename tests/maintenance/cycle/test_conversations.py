@@ -1,10 +1,13 @@
 """A conversation that rests gets a summary of its own sentences; undo and withdrawal take it away again."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import override_settings
 from django.utils import timezone
+from pytest_django import Settings
 
 from access.models import Group
 from access.tokens import operator
@@ -74,6 +77,15 @@ def test_a_conversation_at_rest_is_summarised_once(talk: Thread, ledger: Group) 
     talk.refresh_from_db()
     summary.refresh_from_db()
     assert (summary.state, summary.superseded_by) == ("compacted", talk.summary)
+
+
+def test_a_summary_that_the_guard_holds_is_not_made(talk: Thread, ledger: Group, settings: Settings) -> None:
+    path = "tests.maintenance.cycle.compaction.test_compaction.Harmful"
+    limits = replace(settings.LOCI.maintenance, summariser=path)
+    with override_settings(LOCI=replace(settings.LOCI, maintenance=limits)):
+        run = run_cycle(operator(), RunPlan(group=ledger, now=timezone.now() + timedelta(hours=2)))
+    assert run.counts == {"held_back_by_the_guard": 1}
+    assert not Memory.objects.filter(source="loci:conversation").exists()
 
 
 def test_undo_takes_the_summary_away(talk: Thread, ledger: Group) -> None:

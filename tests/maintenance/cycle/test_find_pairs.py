@@ -128,3 +128,16 @@ def test_undoing_the_run_removes_the_links(ledger: Group) -> None:
     _, _, run = drive(FindPairs(), turn_of(ledger))
     assert undo_run(operator(), run.id).deleted == 1
     assert whole_state() == state
+
+
+def test_a_global_memory_of_another_group_is_compared_with_what_is_verified_here(
+    ledger: Group, garden: Group
+) -> None:
+    [old] = imported(CONTRARY[:1])
+    Memory.objects.filter(pk=old.pk).update(trust="verified")
+    _, mark, _ = drive(FindPairs(), turn_of(ledger))
+    [new] = imported(CONTRARY[1:], group="garden", scope="global")
+    assert found(garden) == {}  # nothing of the ledger is compared, or linked, there
+    assert found(ledger, mark=mark) == {"conflicts_found": 1}
+    link = Link.objects.get()
+    assert (link.source_id, link.target_id, link.evidence["old"]) == (old.key, new.key, "8080")

@@ -1,16 +1,19 @@
 """A run over one group, or a refused one, does not change when the scheduled cycle is due."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from access.errors import NotPermitted
+from access.errors import InvalidInput, NotPermitted
 from access.models import Group, Membership, Role
 from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan
 from maintenance.cycle.job import run_alone
-from maintenance.models import JobLock
+from maintenance.management.commands.compact import Command
+from maintenance.models import JobLock, Run
 from maintenance.runs.preview import preview_cycle
 from tests.people import person
 
@@ -70,3 +73,11 @@ def test_a_failed_run_over_one_group_is_not_a_failure_of_the_cycle(
         run_alone(person(bob), RunPlan(kind="cleanup", group=ledger))
     row = JobLock.objects.get(name="cycle")
     assert (row.failures, row.last_error, row.holder) == (0, "", "")
+
+
+def test_only_a_dry_run_may_be_dated_ahead(ledger: Group) -> None:
+    now = timezone.now() + timedelta(days=60)
+    options = {"group": "ledger", "now": now, "max_share": 1, "max_seconds": None, "changes": 0}
+    with pytest.raises(InvalidInput, match="ahead"):
+        Command().act(options | {"dry_run": False})
+    assert not Run.objects.exists()

@@ -305,3 +305,11 @@ def test_a_batch_written_twice_changes_nothing_the_second_time(ledger: Group) ->
     from_now = whole_state()
     assert dict(batch.write(Recorder(operator(), run, "promote"))) == {}
     assert whole_state() == from_now
+
+
+def test_a_fact_that_the_guard_holds_today_is_not_proposed(ledger: Group) -> None:
+    happen([f"{text}, says ines@heronry.example" for text in ALIKE], step=DAY)
+    Group.objects.update(guard="personal=quarantine")
+    ledger.refresh_from_db()
+    assert promoted(ledger) == {"held_back_by_the_guard": 1}
+    assert facts() == []

@@ -21,6 +21,7 @@ from memories.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
 from memories.store import store
+from sources.captures.search import PanelQuery, search_panel
 from tests.people import agent, alice, bob, charlie, garden, ledger, person, the_group, the_owner
 
 __all__ = ["alice", "bob", "charlie", "garden", "ledger"]
@@ -397,3 +398,19 @@ def test_all_of_them_must_be_there(alice: User, ledger: Group, typed: str) -> No
 def test_forms_of_other_groups_are_not_found(alice: User, bob: User, ledger: Group, garden: Group) -> None:
     remember(alice, "部署端口是8081。", "garden")
     assert suggest(person(bob), "口") == []
+
+
+def test_no_suggestion_shows_a_text_that_its_group_withdrew_in_whatever_dress(
+    alice: User, ledger: Group
+) -> None:
+    said = "The wharfinger Palle keeps two sets of books."
+    remember(alice, "**the wharfinger Palle keeps two sets of books**", type="procedural")
+    original = remember(alice, said)
+    verbs.retract(person(alice), original.id)
+    for asked in ("wharfinger", "wharfingr", "who keeps two sets of books?"):
+        for by_meaning in (False, True):
+            assert texts(agent(alice), asked, by_meaning=by_meaning) == []
+            found = suggest(person(alice), asked, group="ledger", by_meaning=by_meaning)
+            assert {each.memory.id for each in found} <= {original.id}  # a person finds it in its state
+    assert [each.memory.id for each in suggest(person(alice), "wharfinger")] == [original.id]
+    assert search_panel(agent(alice), PanelQuery("wharfinger Palle")) == []

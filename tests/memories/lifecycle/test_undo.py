@@ -1,6 +1,7 @@
 """Undo by id: it gives back exactly what was, to whoever wrote it, once, and never what was built on or judged since."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,18 +10,33 @@ from django.db.models import F
 
 from access.actor import Actor
 from access.audit import collecting_rows
+from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
 from access.groups.members import set_member
-from access.models import Group, Membership
+from access.models import AuditEntry, Group, Membership
 from access.tokens import operator
 from memories.draft import EditDraft
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import edit
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite, undo_id_of, undo_write
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import rows_of
-from memories.lifecycle.verbs import approve, dispute, forget, merge, move, pin, reject, restore, verify
-from memories.models import Memory, Proposal, Tombstone
+from memories.lifecycle.verbs import (
+    approve,
+    dispute,
+    forget,
+    merge,
+    move,
+    pin,
+    quarantine,
+    reject,
+    restore,
+    retract,
+    verify,
+)
+from memories.models import Link, Memory, Proposal, Tombstone
+from memories.queries.labels import label_of
 from memories.review.decide import ReviewDecision, decide
 from memories.sessions.checkpoints import save_checkpoint
 from storage.changes import changing
@@ -213,3 +229,191 @@ def test_undoing_a_checkpoint_says_which_one_is_the_newest(alice: User, ledger: 
         "the checkpoint is gone; the one before it is the newest again",
     )
     assert undo_write(actor, first).consequences == ("the checkpoint is gone; it was the only one",)
+
+
+# --- a text that was withdrawn since does not come back, wherever it stands
+
+GONE = "Boatswain Krag repairs the fishing nets."
+
+
+def _withdraw(user: User, verb: Callable[..., ChangeResult]) -> None:
+    verb(person(user), kept(person(user), GONE, group="ledger", scope="group", type="procedural").id)
+
+
+def _undo_of_undo(actor: Actor, write: Callable[[], object]) -> str:
+    """The undo id of the undo of a write."""
+    first = offer(actor, write)
+    return offer(actor, lambda: undo_write(actor, first))
+
+
+def _saved(actor: Actor) -> str:
+    def save() -> None:
+        save_checkpoint(actor, group="ledger", thread="nest", state={"note": [f"Next: {GONE}"]})
+
+    return _undo_of_undo(actor, save)
+
+
+def _related(actor: Actor) -> str:
+    return _undo_of_undo(
+        actor,
+        lambda: store_relation(
+            actor, RelationDraft("Boatswain Krag", "repairs", "the fishing nets", group="ledger")
+        ),
+    )
+
+
+def _disputed(actor: Actor) -> str:
+    memory = kept(actor, TEXT, group="ledger", scope="group")
+    return _undo_of_undo(actor, lambda: dispute(actor, memory.id, reason=GONE))
+
+
+def _without_metadata(actor: Actor) -> str:
+    memory = kept(actor, TEXT, group="ledger", scope="group", metadata={"a": {"b": [GONE]}})
+    return offer(actor, lambda: edit(actor, memory.id, EditDraft(metadata={})))
+
+
+def _without_tags(actor: Actor) -> str:
+    memory = kept(actor, TEXT, group="ledger", scope="group", tags=(GONE,))
+    return offer(actor, lambda: edit(actor, memory.id, EditDraft(tags=())))
+
+
+def _forgotten(actor: Actor) -> str:
+    memory = kept(actor, TEXT, group="ledger", scope="group", source=GONE)
+    return offer(actor, lambda: forget(actor, memory.id))
+
+
+@pytest.mark.parametrize("withdraw", [retract, quarantine])
+@pytest.mark.parametrize(
+    "prepare", [_saved, _related, _disputed, _without_metadata, _without_tags, _forgotten]
+)
+def test_no_undo_brings_back_what_holds_a_text_that_was_withdrawn_since(
+    alice: User, ledger: Group, prepare: Callable[[Actor], str], withdraw: Callable[..., ChangeResult]
+) -> None:
+    actor = agent(alice)
+    id_ = prepare(actor)
+    _withdraw(alice, withdraw)
+    with pytest.raises(Conflict, match="repeats a withdrawn text"):
+        undo_write(actor, id_)
+
+
+def test_neither_a_restore_nor_an_approval_lets_in_what_names_a_withdrawn_text(
+    alice: User, ledger: Group
+) -> None:
+    hidden = row(ledger, TEXT, state="forgotten", metadata={"k": GONE})
+    waiting = row(ledger, f"{TEXT} Behind the proxy.", trust="candidate", source=GONE)
+    own = row(ledger, "Krag is at sea.", trust="candidate", metadata={"k": "Krag is at sea."})
+    _withdraw(alice, retract)
+    for verb, memory in ((restore, hidden), (approve, waiting), (verify, waiting)):
+        with pytest.raises(Conflict, match="repeats a withdrawn text"):
+            verb(person(alice), memory.id)
+    reject(person(alice), own.id)
+    assert approve(person(alice), own.id).trust == "active"  # its own rejection bars nothing
+
+
+def test_a_relation_may_not_say_a_withdrawn_text_however_its_words_are_shared_out(
+    alice: User, ledger: Group
+) -> None:
+    actor = agent(alice)
+    store_relation(actor, RelationDraft("Boatswain Krag", "knows", "the fishing nets", group="ledger"))
+    _withdraw(alice, retract)
+    shares = (
+        ("Boatswain Krag", "repairs the", "the fishing nets"),
+        ("Boatswain Krag", "Krag_repairs the", "fishing nets"),
+    )
+    for subject, predicate, object_ in shares:
+        with pytest.raises(Conflict, match="repeats a withdrawn text"):
+            store_relation(actor, RelationDraft(subject, predicate, object_, group="ledger"))
+
+
+# --- what counts again is compared as by a store
+
+VERIFIED, CONTRARY = (
+    "The beacon of Gedser flashes every 30 seconds.",
+    "The beacon of Gedser flashes every 45 seconds.",
+)
+
+
+def _back_by_restore(actor: Actor, verified: Callable[[], None]) -> None:
+    memory = kept(actor, CONTRARY, group="ledger", scope="group")
+    forget(actor, memory.id)
+    verified()
+    restore(actor, memory.id)
+
+
+def _back_by_undo(actor: Actor, verified: Callable[[], None]) -> None:
+    memory = kept(actor, CONTRARY, group="ledger", scope="group")
+    id_ = offer(actor, lambda: forget(actor, memory.id))
+    verified()
+    undo_write(actor, id_)
+
+
+def _back_by_undo_of_supersede(actor: Actor, verified: Callable[[], None]) -> None:
+    memory = kept(actor, CONTRARY, group="ledger", scope="group")
+    new = "The beacon of Gedser is off since May."
+    id_ = offer(actor, lambda: keep(actor, new, group="ledger", supersedes=str(memory.id)))
+    verified()
+    undo_write(actor, id_)
+
+
+def _back_by_approval(actor: Actor, verified: Callable[[], None]) -> None:
+    memory = kept(actor, CONTRARY, group="ledger", scope="group")
+    curator = replace(actor, is_person=True, scopes=frozenset({"read", "write", "curate"}))
+    quarantine(curator, memory.id)
+    verified()
+    approve(curator, memory.id)
+
+
+def _by_edit_of_text(actor: Actor, verified: Callable[[], None]) -> None:
+    verified()
+    memory = kept(actor, "The keeper of Gedser has a dog called Rex.", group="ledger", scope="group")
+    edit(actor, memory.id, EditDraft(content=CONTRARY))
+
+
+def _by_edit_of_type(actor: Actor, verified: Callable[[], None]) -> None:
+    verified()
+    memory = kept(actor, CONTRARY, group="ledger", scope="group", type="episodic")
+    edit(actor, memory.id, EditDraft(type="semantic"))
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        _back_by_restore,
+        _back_by_undo,
+        _back_by_undo_of_supersede,
+        _back_by_approval,
+        _by_edit_of_text,
+        _by_edit_of_type,
+    ],
+)
+def test_whatever_way_a_text_becomes_live_its_contradiction_is_linked(
+    alice: User, ledger: Group, happens: Callable[[Actor, Callable[[], None]], None]
+) -> None:
+    def verified() -> None:
+        verify(person(alice), kept(person(alice), VERIFIED, group="ledger", scope="group").id)
+
+    happens(agent(alice), verified)
+    link = Link.objects.get(kind="conflict", status="open")
+    assert {link.source.root_key, link.target.root_key} == {
+        memory.root_key for memory in Memory.objects.filter(state="live")
+    }
+
+
+# --- what an undo or a restore leaves behind says so
+
+
+def test_an_undone_version_is_labelled_as_undone_and_not_as_corrected(alice: User, ledger: Group) -> None:
+    actor = agent(alice)
+    old = kept(actor, TEXT, group="ledger", scope="group")
+    new = "The deploy port of the ledger is 9090."
+    id_ = offer(actor, lambda: keep(actor, new, group="ledger", supersedes=str(old.id)))
+    undo_write(actor, id_)
+    undone_version = Memory.objects.get(content=new)
+    assert label_of(undone_version).startswith("undone on ")
+    edited = edit(actor, old.id, EditDraft(content="The deploy port of the ledger is 8083.")).memory
+    assert label_of(fresh(undone_version)).startswith("undone on ")
+    assert label_of(fresh(old)).startswith("superseded: its text was corrected")
+    restored = restore(actor, old.id)
+    assert restored.consequences == ("recall returns it again", f"{edited.id} is superseded")
+    assert label_of(fresh(edited)).startswith("superseded: its text was corrected")
+    assert not AuditEntry.objects.filter(memory_id=edited.id, operation=Operation.FORGET).exists()
