@@ -157,7 +157,7 @@ def held_with(actor: Actor, change: Change, memory: Memory, reached: Iterable[Me
         is_own = row.group_id == memory.group_id
         if is_own or (_actor_kind(actor, row.group_id) is ActorKind.AGENT and protection(row)):
             verdict = judge_change(actor, change, row)
-            if row.root_key != memory.root_key:
+            if row.key != memory.key:
                 why = gettext("{id} goes with it: {by}").format(id=row.id, by=verdict.why)
                 verdict = replace(verdict, why=why)
             if held := _settle(change, verdict):
