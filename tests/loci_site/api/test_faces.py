@@ -103,7 +103,7 @@ def test_a_group_is_made_changed_and_listed(owner: Caller) -> None:
     assert changed["title"] == "The orchard"
     assert [group["slug"] for group in owner.get("/groups")["items"]] == ["ledger", "orchard"]
     assert owner.get("/groups/orchard") == changed
-    assert owner.post("/groups", {"slug": "orchard"}, status=409)["field"] == "group"
+    assert owner.post("/groups", {"slug": "orchard"}, status=409)["field"] == "slug"
 
 
 def test_counts_are_true(owner: Caller) -> None:
