@@ -17,7 +17,7 @@ def part(items: Sequence[Item], one_in: int, *, first: int = 0) -> list[Item]:
 
 
 def report(counts: dict[str, Any]) -> None:
-    """Tell the proof that runs these tests, if one does, what was counted."""
+    """Report the counts to the proof that runs these tests, if there is one."""
     if REPORT:
         with Path(REPORT).open("a", encoding="utf-8") as file:
             file.write(json.dumps(counts, ensure_ascii=False) + "\n")

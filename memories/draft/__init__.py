@@ -212,8 +212,7 @@ def check_draft(draft: Draft) -> Draft:
     """The cleaned draft. Raises InvalidInput or TooLarge with the field and what is allowed."""
     limits = settings.LOCI.storage
     # Cleaned before it is read: reading normalises, which takes a heap of combining marks in quadratic time.
-    source = BY_NAME["source"].kind.clean(draft.source, field="source")
-    is_web = bool(source) and is_web_source(source)
+    is_web = bool(draft.source) and is_web_source(BY_NAME["source"].kind.clean(draft.source, field="source"))
     content = text_of_html(draft.content) if is_web else draft.content
     clean = clean_text(content, field="content", max_chars=limits.max_content_chars)
     given = _VALUES(draft)

@@ -170,7 +170,7 @@ class Quotes:
         return [*signs, *(text for text in wanted if text in folded)]
 
     def _spans(self, value: str) -> list[tuple[int, int]]:
-        """Where the texts stand in a value, in any of its readings."""
+        """The positions of the texts in a value, in any of its readings."""
         found = list[tuple[int, int]]()
         for said, places in placed_readings(value):
             for text in self._find_plain(said):
@@ -247,7 +247,7 @@ def _fold_words(text: str) -> str:
 
 
 def _spans_of(value: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where a folded text stands in a value, with the stop after it."""
+    """The position of a folded text in a value, including the full stop after it."""
     letters, places = list[str](), list[int]()
     for place, letter in enumerate(value):
         folded = " " if letter.isspace() else _fold_letter(letter)

@@ -150,8 +150,8 @@ def _refuse_conversations(families: Sequence[MovingFamily], target: Group) -> _R
 def _refuse_global(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     """A private group has no global memories."""
     line = gettext("it is global, and '{group}' is private").format(group=target.slug)
-    shown = [each for each in families if any(row.scope == Scope.GLOBAL for row in each.rows)]
-    return {family.head.key: line for family in shown if target.private}
+    fits = {each.head.key: all(target.may_hold(row.scope) for row in each.rows) for each in families}
+    return {key: line for key, may_come in fits.items() if not may_come}
 
 
 def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> _Reasons:

@@ -20,7 +20,7 @@ from access.audit import Work, one_change
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry, RowChange
-from memories.lifecycle.undo.reverse import Terms, reverse
+from memories.lifecycle.undo.reverse import Terms, held_error, reverse
 from memories.lifecycle.undo.rows import rows_of
 from memories.models import Memory
 from memories.store.policy import Change, held_back
@@ -153,8 +153,4 @@ def _refuse_held(actor: Actor, change: Change | None, entries: list[AuditEntry])
     ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
     for memory in Memory.objects.filter(id__in=ids).select_related("group"):
         if why := held_back(actor, change, memory):
-            raise Conflict(
-                f"It cannot be undone: {why}.",
-                hint="Nothing was changed. Ask a curator of the group.",
-                field=UNDO,
-            )
+            raise held_error(why, field=UNDO)

@@ -104,6 +104,13 @@ def _changed_since(memory: Memory, *, field: str = "") -> Conflict:
     )
 
 
+def held_error(why: str, *, field: str) -> Conflict:
+    """The error of undoing what the actor could not do at once: it would wait for a curator."""
+    return Conflict(
+        f"It cannot be undone: {why}.", hint="Nothing was changed. Ask a curator of the group.", field=field
+    )
+
+
 @dataclass(frozen=True)
 class Terms:
     """The terms of a reversal.
@@ -280,11 +287,7 @@ class _Reversal:
         # What the same change takes away is checked by itself.
         hidden = [row for row in left_out_with([text]) if row.key not in self.memories] if text else []
         if text is not None and (why := held_with(self.actor, Change.RETRACT, text, hidden)):
-            raise Conflict(
-                f"It cannot be undone: {why}.",
-                hint="Nothing was changed. Ask a curator of the group.",
-                field=self.terms.field,
-            )
+            raise held_error(why, field=self.terms.field)
 
     def _set(self, row: FormerRow) -> None:
         """Put the columns of a row back that still have the values which the change gave them."""

@@ -25,8 +25,8 @@ AT_MOST = 0.01  # of the questions whose first answer is a lie, over all tactics
 class Outcome:
     """What a tactic reached: questions by what came first, and verified facts that are so no longer.
 
-    `calm` counts the questions whose fact came first before the attack, `neighbour_first` the questions of other facts about the
-    same things, which nobody verified, that their own fact answers first.
+    `calm` counts the questions whose fact came first before the attack, `neighbour_first` the questions about
+    unverified facts on the same subjects that get their own fact first.
     """
 
     questions: int = 0
