@@ -18,7 +18,7 @@ _django = get_asgi_application()
 
 # These need Django set up.
 from access.errors import TooManyReads  # noqa: E402
-from access.limits.turns import MAX_WAITING, PERSON, person_behind  # noqa: E402
+from access.limits.turns import IN_HAND, MAX_WAITING, PERSON, person_behind  # noqa: E402
 from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.db_threads import read_pool  # noqa: E402
@@ -60,7 +60,7 @@ async def route(scope: Message, receive: Receive, send: Send) -> None:
     elif read_pool().is_full(person):
         await _refuse_request(send)
     else:
-        with PERSON.holding(person):
+        with PERSON.holding(person), IN_HAND.asking(person):
             await _route_in_turn(scope, receive, send)
 
 

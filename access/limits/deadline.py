@@ -6,7 +6,7 @@ have none: what is begun is finished.
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import Any, Final
@@ -39,10 +39,13 @@ class Deadline:
 
 
 CURRENT: Final = CallState[Deadline]("deadline")
+GIVE_WAY: Final = CallState[Callable[[], None]]("give way")  # what check_time() does before
 
 
 def check_time() -> None:
-    """Raise OutOfTime if the answer under way has no time left."""
+    """Raise OutOfTime if the answer under way has no time left; before, let those go first who have asked less."""
+    if (give_way := GIVE_WAY.get()) is not None:
+        give_way()
     deadline = CURRENT.get()
     if deadline is not None and deadline.is_over:
         raise OutOfTime(ANSWER_S)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from access.limits.deadline import TICK_S, check_time
-from access.limits.turns import Turns
+from access.limits.turns import IN_HAND, Turns
 
 # A container's share of the processor: microseconds that it may work in a period, and the period.
 _QUOTA_FILES = (
@@ -78,7 +78,8 @@ class CoreSlots:
         with self._freed:
             self._wait_for_turn(person)
         try:
-            yield
+            with IN_HAND.working(person):
+                yield
         finally:
             with self._freed:
                 self._turns.done(person)

@@ -8,6 +8,7 @@ spaces (pairs of letters stand in for words), letters with separate marks, Arabi
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from memories.language.word_tables import parse_mapping, parse_pairs, parse_words, read_sections
@@ -283,6 +284,8 @@ def contains_run(text: str, run: str, *, read_as: Callable[[str], str] = str) ->
     if len(lowered) != len(text):  # a few letters are longer in lower case
         return False
     at = lowered.find(run)
+    if at >= 0 and _MIXED.search(text) is None:
+        return False
     while at >= 0:
         after = at + 1
         if _may_begin(text, at):
@@ -310,14 +313,15 @@ def _symbol_forms(text: str) -> list[str]:
     return [f"sign{ord(symbol):x}" for symbol in _SYMBOLS.findall(text)]
 
 
-def folded_forms(word: str) -> list[str]:
+@lru_cache(10_000)
+def folded_forms(word: str) -> tuple[str, ...]:
     """The word without marks and special letters, if the index does not fold it to the same by itself."""
     bare = _WORD.findall(spell_out(word))
     own = _WORD.findall(word)
     found = [] if bare == own or _is_simple(word) else [stem(part) for part in bare]
     if any(letter in word for letter in "äöü"):
         found += _WORD.findall(word.translate(_UMLAUTS).translate(_SPELT))
-    return found or [stemmed for part in bare if (stemmed := stem(part)) != part]
+    return tuple(found or [stemmed for part in bare if (stemmed := stem(part)) != part])
 
 
 def spell_out(text: str) -> str:
@@ -364,13 +368,23 @@ def word_starts(lowered: str, beginning: str) -> Iterator[int]:
         at = lowered.find(beginning, at + 1)
 
 
+def has_root(lowered: str, form: str) -> bool:
+    """Whether a word of a lower-case text has this root, as root() returns it."""
+    return form in lowered and _words_with(form).search(lowered) is not None
+
+
 def count_root(lowered: str, form: str) -> int:
     """How many words of a lower-case text have this root; 0 for a phrase, whose words have one each."""
-    if not form or " " in form:
-        return 0
-    count = 0
-    for at in word_starts(lowered, form):
-        end = at + len(form)
-        end += lowered[end : end + 1] == "s"
-        count += len(form) == ROOT_CHARS or not lowered[end : end + 1].isalnum()
-    return count
+    return len(_words_with(form).findall(lowered)) if form and " " not in form and form in lowered else 0
+
+
+@lru_cache(1024)
+def _words_with(form: str) -> re.Pattern[str]:
+    """What begins each word with this root. The literal comes first: for that the search is fast."""
+    literal = re.escape(form)
+    rest = rf"s{{0,{ROOT_CHARS - len(form)}}}+(?![^\W_])"
+    if form.endswith("s"):  # a word of so many letters would have lost it
+        rest = r"(?=[^\W_])" if len(form) == ROOT_CHARS else "(?!)"
+    elif len(form) == ROOT_CHARS:
+        rest = ""
+    return re.compile(rf"{literal}(?<![^\W_]{literal}){rest}")

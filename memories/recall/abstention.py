@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access.limits.deadline import check_time
 from memories.language.cleaning import without_marks
-from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root, word_starts
+from memories.language.word_forms import DOT, SIGNS, contains_run, has_root, list_forms, root, word_starts
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Memory
 from memories.recall.dates import is_past, is_true_at, mentions_any_of
@@ -89,24 +89,10 @@ def _find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
         }
     else:
         lowered = text.lower()
-        found = {form for form in wanted if _has_root(lowered, form)}
+        found = {form for form in wanted if has_root(lowered, form)}
         if with_signs:
             found |= wanted & {root(form) for form in list_forms(text)}
     return found | {form for form in wanted - found if contains_run(text, form, read_as=root)}
-
-
-def _has_root(lowered: str, form: str) -> bool:
-    """Whether a word of a lower-case ASCII text has this root, as root() returns it."""
-    for at in word_starts(lowered, form):
-        end = at + len(form)
-        goes_on = lowered[end : end + 1].isalnum()
-        if len(form) == ROOT_CHARS and (goes_on or form[-1] != "s"):
-            return True
-        while lowered[end : end + 1] == "s" and end < at + ROOT_CHARS:
-            end += 1
-        if form[-1] != "s" and not lowered[end : end + 1].isalnum():
-            return True
-    return False
 
 
 # Why a candidate is not in the answer, wherever that is shown.

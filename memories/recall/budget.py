@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from django.conf import settings
@@ -138,6 +139,10 @@ def describe_alike(memory: Memory, others: Sequence[Memory], group: str) -> str:
 _MAX_CACHED_COUNTS = 50_000  # about 8 MB
 _TOKEN_COUNTS: dict[str, int] = {}  # by content hash; each process has one model's tokenizer
 _SENTENCE_END: Final = re.compile(r"[.!?;:。！？]+[\"'”’)\]]*(?=\s)|\n")
+_WORD: Final = re.compile(r"\S+")
+# The tokenizer takes ideographs one by one, and any other run of letters for one unknown word if it is so long.
+_UNREAD: Final = re.compile(r"[^\W_\u3400-\u9fff\uf900-\ufaff]{101,}")
+_NEARLY: Final = 0.98
 ELLIPSIS: Final = " …"
 
 Show = Callable[[Memory, str], str]  # a memory with this text, as the answer shows it
@@ -377,35 +382,55 @@ def summarise(memory: Memory, marks: int, encoder: Encoder | None) -> Portion:
 
 def cut_text(text: str, tokens: int, encoder: Encoder | None) -> str:
     """The beginning of a text in at most `tokens`, with " …": to a sentence's end in its second half, else a word's."""
-    ends = [found.end() for found in re.finditer(r"\S+", text)]
+    # Each word has a token at least.
+    ends = [found.end() for found in islice(_WORD.finditer(text), max(0, tokens))]
     end = _last_fitting(text, ends, tokens, encoder)
     if not end:  # one long word, or a script without spaces
-        end = _last_fitting(text, range(1, len(text) + 1), tokens, encoder)
+        chars = min(len(text), max(0, tokens) * CHARS_PER_TOKEN)
+        end = _last_fitting(text, range(1, chars + 1), tokens, encoder)
     sentences = [found.end() for found in _SENTENCE_END.finditer(text[: end + 1]) if found.end() > end / 2]
     return f"{text[: sentences[-1] if sentences else end].rstrip()}{ELLIPSIS}" if end else ""
 
 
 def _last_fitting(text: str, ends: Sequence[int], tokens: int, encoder: Encoder | None) -> int:
-    """The last of the places up to which the text fits into `tokens`; 0 if none does."""
-    low, high = 0, min(len(ends), max(0, tokens) * CHARS_PER_TOKEN)
+    """The last of the places up to which the text fits into `tokens`, or one with _NEARLY as many; 0 if none does.
+
+    A text has about as many tokens to a word throughout, so the next place is told from the last one's count.
+    """
+    low, high = 0, len(ends)
+    middle = (high + 1) // 2
     while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(f"{escape(text[: ends[middle - 1]])}{ELLIPSIS}", encoder) <= tokens:
+        count = count_tokens(f"{escape(text[: ends[middle - 1]])}{ELLIPSIS}", encoder)
+        if count <= tokens:
             low = middle
+            if count >= _NEARLY * tokens:
+                break
         else:
             high = middle - 1
+        middle = middle * tokens // count
+        if not low < middle <= high:
+            middle = (low + high + 1) // 2
     return ends[low - 1] if low else 0
 
 
 def count_tokens(text: str, encoder: Encoder | None) -> int:
-    """The model's tokens in a text; without a model, characters / 4."""
+    """The model's tokens in a text, or of a word that the model does not read, as without a model, characters / 4."""
     [count] = count_each([text], encoder)
     return count
 
 
 def count_each(texts: Sequence[str], encoder: Encoder | None) -> list[int]:
     """count_tokens() of each text; the words that are new to the process are tokenized at once."""
-    return encoder.token_counts(texts) if encoder else [-(-len(text) // CHARS_PER_TOKEN) for text in texts]
+    if encoder is None:
+        return [-(-len(text) // CHARS_PER_TOKEN) for text in texts]
+    return [
+        count + _unread_tokens(text) for count, text in zip(encoder.token_counts(texts), texts, strict=True)
+    ]
+
+
+def _unread_tokens(text: str) -> int:
+    """What is missing in the model's count, where a word of 101 or of 90,000 letters is one token."""
+    return sum(len(word) // CHARS_PER_TOKEN for word in _UNREAD.findall(text))
 
 
 def count_marks(memories: Sequence[Memory], show: Show, encoder: Encoder | None) -> dict[int, int]:
@@ -430,7 +455,8 @@ def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> 
         check_time()
         text = escape(memory.content)
         count = known.get(memory.key) if text == memory.content else None
-        found[memory.key] = count = encoder.count_tokens(text) if count is None else count
+        count = count_tokens(text, encoder) if count is None else count + _unread_tokens(text)
+        found[memory.key] = count
         if memory.content_hash:
             _TOKEN_COUNTS[memory.content_hash] = count
     return {key: count or 0 for key, count in found.items()}

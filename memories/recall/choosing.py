@@ -1,11 +1,12 @@
 """The memories that an answer shows, how many, which part of each, and why others are left out."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 
@@ -59,6 +60,26 @@ _WORDS: Final = re.compile(r"\S+")
 _BEFORE: Final = "… "
 
 
+class _Sentences(NamedTuple):
+    """Where the sentences of a text are after the speaker's name, and how many of the question's words each has."""
+
+    start: int
+    spans: Sequence[tuple[int, int]]
+    shared: Sequence[int]
+
+    def window(self, room: int) -> tuple[int, int]:
+        """The sentence with most of the words, and as many of those after and before it as there is room for."""
+        spans = self.spans
+        first = last = self.shared.index(max(self.shared))
+        while True:
+            if last + 1 < len(spans) and spans[last + 1][1] - spans[first][0] <= room:
+                last += 1
+            elif first and spans[last][1] - spans[first - 1][0] <= room:
+                first -= 1
+            else:
+                return first, last
+
+
 class Excerpts:
     """Shortens texts around the words that a question has."""
 
@@ -75,9 +96,10 @@ class Excerpts:
         A turn keeps the name of its speaker. The part begins at a sentence, and ends at one unless that alone is too long.
         """
         room = len(text) * limit // max(tokens, 1)
+        read = self._read(text, READ_CHARS)
         for _ in range(MAX_TRIES):
             check_time()
-            part = self.part_of(text, max(room, 1))
+            part = self._best_part(text, read, max(room, 1))
             count = count_tokens(escape(part), self._encoder)
             if count <= limit:
                 return part, count
@@ -85,34 +107,37 @@ class Excerpts:
         part = cut_text(text, limit, self._encoder)
         return part, count_tokens(escape(part), self._encoder)
 
-    def part_of(self, text: str, room: int, *, read_chars: int = READ_CHARS) -> str:
+    def part_of(self, text: str, room: int, *, read_chars: int) -> str:
         """The sentences with most of the words, in about `room` characters, of the first `read_chars`."""
+        return self._best_part(text, self._read(text, read_chars), room)
+
+    def _read(self, text: str, chars: int) -> _Sentences:
+        """The sentences of the first characters after the speaker's name, and how many of the words each has."""
         label = SPEAKER_LABEL.match(text)
-        start = label.end() if label else 0
-        spans = _sentence_spans(text, start, min(read_chars, len(text)))
-        if not spans:
+        start, end = label.end() if label else 0, min(chars, len(text))
+        spans = _sentence_spans(text, start, end)
+        lowered = text[:end].lower()
+        if len(lowered) != end:  # a few letters are longer in lower case
+            lowered = text[:end]
+        begins, shared = [begin for begin, _ in spans], [set[str]() for _ in spans]
+        for found in self._pattern.finditer(lowered, start) if self._pattern else ():
+            if at := bisect_right(begins, found.start()):
+                shared[at - 1].add(found[0])
+        return _Sentences(start, spans, [*map(len, shared)])
+
+    def _best_part(self, text: str, read: _Sentences, room: int) -> str:
+        """The sentences with most of the words, and what stands around them, in about `room` characters."""
+        if not read.spans:
             return text[:room]
-        named = text[:start]
+        named = text[: read.start]
         room -= len(named)
-        first, last = self.window(text, spans, room)
-        begin, end = spans[first][0], spans[last][1]
+        first, last = read.window(room)
+        begin, end = read.spans[first][0], read.spans[last][1]
         if end - begin > room:
             begin, end = self.cut_around(text, begin, end, room)
-        before = _BEFORE if begin > start else ""
+        before = _BEFORE if begin > read.start else ""
         after = ELLIPSIS if text[end:].strip() else ""
         return f"{named}{before}{text[begin:end].strip()}{after}"
-
-    def window(self, text: str, spans: Sequence[tuple[int, int]], room: int) -> tuple[int, int]:
-        """The sentence with most of the words, and as many of those after and before it as there is room for."""
-        shared = [self.count_words(text[start:end]) for start, end in spans]
-        first = last = shared.index(max(shared))
-        while True:
-            if last + 1 < len(spans) and spans[last + 1][1] - spans[first][0] <= room:
-                last += 1
-            elif first and spans[last][1] - spans[first - 1][0] <= room:
-                first -= 1
-            else:
-                return first, last
 
     def cut_around(self, text: str, begin: int, end: int, room: int) -> tuple[int, int]:
         """The part of one long sentence around the first of the words, cut between words."""
@@ -127,10 +152,6 @@ class Excerpts:
         while last + 1 < len(words) and words[last + 1][1] - words[first][0] <= room:
             last += 1
         return words[first][0], min(words[last][1], words[first][0] + max(room, 1))
-
-    def count_words(self, text: str) -> int:
-        """How many of the words the text has, in whatever ending."""
-        return len(set(self._pattern.findall(text.lower()))) if self._pattern else 0
 
 
 def _sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -39,6 +39,7 @@ from memories.recall.weights import (
     Tuning,
 )
 from memories.search.base import SearchIndex
+from memories.search.keyword import COUNTED_CHARS
 from memories.search.query_terms import has_identifier, words
 from memories.search.rows import HybridHits, RankingFields
 
@@ -172,8 +173,9 @@ def add_lengths_and_turns(
 
 
 def word_count(text: str) -> int:
-    """Number of words; a text without spaces counts by its characters."""
-    return max(len(text.split()), len(text) // CHARS_PER_WORD)
+    """Number of words, beyond COUNTED_CHARS as many as before; a text without spaces counts by its characters."""
+    longer = max(1.0, len(text) / COUNTED_CHARS)
+    return max(int(longer * len(text[:COUNTED_CHARS].split())), len(text) // CHARS_PER_WORD)
 
 
 _Fused = dict[int, float]
@@ -494,7 +496,7 @@ def _date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tun
     What was so as of a day is told best on that day.
     """
     exact = [end for time in dates if (end := time.exact) is not None]
-    if is_dated(row, exact) or is_told(row.content, row.moment, exact):
+    if exact and (is_dated(row, exact) or is_told(row.content, row.moment, exact)):
         return tuning.date_boost
     return tuning.bound_boost if is_dated(row, dates) else 0.0
 

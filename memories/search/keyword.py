@@ -19,6 +19,7 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from access.limits.deadline import check_time
 from access.visibility import Visibility
 from memories.language.word_forms import count_root, root
 from memories.search.query_terms import Match
@@ -95,7 +96,8 @@ class VisibleTexts(NamedTuple):
     share: float
 
 
-_COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
+_CHECK_EVERY = 8  # texts
+COUNTED_CHARS = 20_000  # of a text; a longer one is taken to repeat its words as often all through
 
 
 class Postings(NamedTuple):
@@ -150,12 +152,14 @@ class KeywordMatches:
         row_of, term_of = row_of[matching], self.term_of[matching]
         frequency, words = self.postings.frequency[matching], self.postings.words[matching]
         whole, roots = [rows[key].content for key in keys.tolist()], [*map(root, self.terms)]
-        texts = [text[:_COUNTED_CHARS].lower() for text in whole]
-        longer = [max(1.0, len(text) / _COUNTED_CHARS) for text in whole]
+        texts = [text[:COUNTED_CHARS].lower() for text in whole]
+        longer = [max(1.0, len(text) / COUNTED_CHARS) for text in whole]
         places = zip(row_of.tolist(), term_of.tolist(), strict=True)
-        repeats = np.array(
-            [longer[row] * count_root(texts[row], roots[term]) - 1 for row, term in places], dtype=np.float64
-        )
+        repeats = np.zeros(len(row_of))
+        for at, (row, term) in enumerate(places):
+            if at % _CHECK_EVERY == 0:
+                check_time()
+            repeats[at] = longer[row] * count_root(texts[row], roots[term]) - 1
         frequency = frequency + np.where(frequency >= 1, np.maximum(repeats, 0), 0)
         scores = np.bincount(row_of, weights=self._scores(frequency, words, term_of))
         return {

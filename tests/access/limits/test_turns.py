@@ -1,11 +1,15 @@
 """People in turn: one who asks much waits behind the first questions of others; the queue order is counted, not timed."""
 
+import threading
+from contextlib import ExitStack
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from access.limits import turns
-from access.limits.turns import PRESENT_S, Turns, person_behind
+from access.limits.deadline import check_time
+from access.limits.turns import PRESENT_S, InHand, Turns, person_behind
 from access.models import Group
 from access.tokens import actor_for_secret
 from tests.people import make_token
@@ -88,3 +92,113 @@ def test_a_browser_of_a_person_is_one_with_the_tokens(bob: User, ledger: Group, 
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     assert person_behind([(b"cookie", cookies.encode())], "10.0.0.1") == f"user:{bob.pk}"
     assert person_behind([(b"cookie", b"theme=dark")], "10.0.0.1") is None
+
+
+class Clock:
+    """The time of a process in which nothing else happens: whoever waits does so to the end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, in_hand: InHand) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(turns.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(in_hand._ended, "wait", self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def checked(self) -> float:
+        """How long check_time() takes, in seconds."""
+        began = self.now
+        check_time()
+        return round(self.now - began, 3)
+
+
+@pytest.fixture
+def in_hand() -> InHand:
+    return InHand()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch, in_hand: InHand) -> Clock:
+    return Clock(monkeypatch, in_hand)
+
+
+def test_who_has_worked_much_longer_waits_for_another_but_no_longer_than_it_worked(
+    in_hand: InHand, clock: Clock
+) -> None:
+    with in_hand.asking("ann"), in_hand.working("ann"):
+        clock.sleep(0.25)
+        assert clock.checked() == 0.0  # nobody else is there
+        with in_hand.asking("bob"), in_hand.working("bob"):
+            assert [clock.checked() for _ in range(2)] == [0.0, 0.0]  # that is bob
+    with in_hand.asking("ann"), in_hand.asking("bob"), in_hand.working("ann"):
+        clock.sleep(0.25)
+        assert [clock.checked() for _ in range(4)] == [0.1, 0.1, 0.05, 0.0]
+    check_time()  # outside of all work
+
+
+def test_nobody_waits_for_one_who_has_worked_as_long(in_hand: InHand, clock: Clock) -> None:
+    for person in ("ann", "bob"):
+        with in_hand.asking(person), in_hand.working(person):
+            clock.sleep(0.5)
+    with in_hand.asking("bob"), in_hand.asking("ann"), in_hand.working("ann"):
+        clock.sleep(0.1)
+        assert clock.checked() == 0.0
+        clock.sleep(0.4)  # now it is much longer
+        assert clock.checked() == 0.1
+
+
+def test_what_was_done_long_ago_counts_little(in_hand: InHand, clock: Clock) -> None:
+    with in_hand.asking("ann"), in_hand.working("ann"):
+        clock.sleep(3.0)
+    clock.sleep(8.0)
+    with in_hand.asking("bob"), in_hand.asking("ann"), in_hand.working("ann"):
+        clock.sleep(0.03)
+        assert clock.checked() == 0.0
+
+
+def test_who_asks_sixteen_things_at_once_waits_for_one_who_asks_one(in_hand: InHand, clock: Clock) -> None:
+    with ExitStack() as requests:
+        for _ in range(16):
+            requests.enter_context(in_hand.asking("ann"))
+        requests.enter_context(in_hand.asking("bob"))
+        requests.enter_context(in_hand.working("ann"))
+        clock.sleep(0.01)
+        assert clock.checked() == 0.01
+
+
+def test_nobody_waits_for_a_request_that_takes_long_itself(in_hand: InHand, clock: Clock) -> None:
+    with in_hand.asking("bob"):
+        clock.sleep(1.5)
+        with in_hand.asking("ann"), in_hand.working("ann"):
+            clock.sleep(0.5)
+            assert clock.checked() == 0.0
+
+
+def test_the_wait_ends_with_the_other_s_request(monkeypatch: pytest.MonkeyPatch, in_hand: InHand) -> None:
+    monkeypatch.setattr(turns, "_MAX_WAIT_S", 60)
+    waits, went_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with in_hand.asking("ann"), in_hand.working("ann"):
+            in_hand._works[0].began -= 60
+            waits.set()
+            check_time()
+            went_on.set()
+
+    with in_hand.asking("bob"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert waits.wait(10)
+        assert not went_on.wait(0.2)
+    assert went_on.wait(10)
+    thread.join()
+
+
+def test_only_the_last_people_are_remembered(monkeypatch: pytest.MonkeyPatch, in_hand: InHand) -> None:
+    monkeypatch.setattr(turns, "_MAX_KNOWN", 2)
+    for person in ("ann", "bob", "cem"):
+        with in_hand.working(person):
+            pass
+    assert [*in_hand._worked] == ["bob", "cem"]
+    in_hand.reset()
+    assert not in_hand._worked

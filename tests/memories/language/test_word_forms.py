@@ -1,15 +1,22 @@
 """Other forms of words, for the keyword index and for questions: each worked out by hand."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memories.language.word_forms import (
     contains_run,
+    count_root,
     forms_of,
+    has_root,
     identifier_parts,
     identifier_runs,
     letter_pairs,
     list_forms,
     query_forms,
+    root,
     stem,
     words_without_forms,
 )
@@ -172,3 +179,24 @@ def test_a_word_is_taken_apart_once_however_often_the_letters_are_in_it() -> Non
 @pytest.mark.parametrize(("letters", "stands"), [(200, True), (201, False)])
 def test_what_is_longer_than_an_identifier_is_not_taken_apart(letters: int, stands: bool) -> None:
     assert contains_run("tax" + "X" + "x" * (letters - 4), "tax") is stands
+
+
+_LETTERS = st.text("abs1é中²", min_size=1, max_size=7)
+
+
+@given(st.text("abs_é .1中²", max_size=40), _LETTERS)
+def test_the_words_with_a_root_are_those_whose_root_it_is(text: str, word: str) -> None:
+    form = root(word)
+    own = [root(each) for each in re.findall(r"[^\W_]+", f"{text} {word}")]
+    assert count_root(f"{text} {word}", form) == (own.count(form) if form else 0)
+    assert has_root(text, "port") == ("port" in map(root, re.findall(r"[^\W_]+", text)))
+    if form:
+        assert has_root(text, form) == (form in own[:-1])
+
+
+def test_words_of_one_root_are_counted_in_whatever_ending() -> None:
+    text = "the port, ports and portss of portal, sport-port; port_1 and 'port'"
+    assert count_root(text, root("port")) == 5
+    assert count_root(text, root("portal")) == 1
+    assert count_root(text, "the port") == 0  # a phrase
+    assert count_root(text, "") == 0

@@ -1,5 +1,6 @@
 """An answer's tokens are the model's, whether counted now or when the text was cut into pieces."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,9 +12,9 @@ from access.models import Group
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory, Piece
-from memories.queries.quoting import fence
+from memories.queries.quoting import escape, fence
 from memories.recall import RecallRequest, budget, recall
-from memories.recall.budget import Notes, count_tokens, cut_text, pack
+from memories.recall.budget import Notes, count_each, count_tokens, cut_text, pack
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
 from tests.people import agent, person, the_group, the_owner
@@ -146,6 +147,48 @@ def test_ids_are_read_whole_unless_a_budget_is_given(several: list[Memory], alic
 )
 def test_a_text_is_cut_at_a_sentence(encoder: Encoder, text: str, tokens: int, cut: str) -> None:
     assert cut_text(text, tokens, encoder) == cut
+
+
+@pytest.mark.parametrize(
+    "unit", ["deploy the port ", "部署端口 ", "a, ", "wörter und sätze ", "x\n", "</memory> "]
+)
+@pytest.mark.parametrize("tokens", [40, 2_000])
+def test_the_beginning_of_a_long_text_is_found_in_few_counts(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch, unit: str, tokens: int
+) -> None:
+    read = list[int]()
+
+    def counted(texts: Sequence[str], counting: Encoder | None) -> list[int]:
+        read.extend(map(len, texts))
+        return count_each(texts, counting)
+
+    monkeypatch.setattr(budget, "count_each", counted)
+    text = unit * (90_000 // len(unit))
+    cut = cut_text(text, tokens, encoder)
+    assert len(read) <= 8
+    assert max(read) < len(text)
+    # What follows the last sentence's end was cut again.
+    end = tokens // 2 if budget._SENTENCE_END.search(text) else int(0.9 * tokens)
+    assert end <= count_tokens(escape(cut), encoder) <= tokens
+
+
+def test_a_word_that_the_model_does_not_read_counts_by_its_letters(encoder: Encoder) -> None:
+    word = "a" * 90_000
+    assert encoder.count_tokens(word) == 1
+    assert 22_500 <= count_tokens(word, encoder) <= 22_501
+    assert count_tokens(f"The key is {'b' * 100}.", encoder) == encoder.count_tokens(
+        f"The key is {'b' * 100}."
+    )
+    assert count_tokens("端" * 200, encoder) == encoder.count_tokens("端" * 200)  # read one by one
+    assert count_tokens(cut_text(word, 100, encoder), encoder) <= 100
+
+
+def test_an_answer_with_such_words_keeps_to_its_budget(alice: User, ledger: Group, encoder: Encoder) -> None:
+    for letter in "abc":
+        kept(person(alice), f"The lighthouse key is {letter * 20_000}", group="ledger", scope="group")
+    found = recall(person(alice), RecallRequest("Which lighthouse key?", group="ledger", token_budget=1_000))
+    assert found.items
+    assert len(found.show()) < 6_000
 
 
 def test_a_question_that_the_model_cannot_read_brings_no_texts_without_its_words(
