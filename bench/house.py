@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> None:
         "--check",
         type=Path,
         metavar="PAGE",
-        help=f"exit 1 if a number of this page is more than {NEAR:.0%} off",
+        help=f"exit 1 if a number of this page is more than {NEAR:.0%}% off",
     )
     chosen = parser.parse_args(arguments)
     lines = [f"| {' | '.join(row)} |" for row in rows()]

@@ -10,7 +10,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from math import exp2
@@ -28,6 +28,7 @@ _MUCH_LONGER: Final = 1.5  # times
 _EACH_S: Final = 0.1  # about what a request takes beside others
 _HALVED_S: Final = 1.0  # what somebody's work of so long ago counts half for
 _MAX_WAIT_S: Final = 0.1  # for others, at one check
+_LOOK_S: Final = 0.002  # between two checks
 _SHORT_S: Final = 1.0  # a request that takes longer stores a long text or streams: nobody waits for it
 _MAX_KNOWN: Final = 10_000
 PERSON: Final = CallState[str]("person")  # whose request this is; unset for the server itself
@@ -104,20 +105,40 @@ class Turns(Generic[T]):
 class _Work:
     """What is done for a person since `began` (time.monotonic()), and for how long it waited for others."""
 
-    person: str
     began: float
     waited: float = 0.0
+    next_look: float = 0.0
 
     def seconds(self, now: float) -> float:
         """How long it has kept the process busy."""
         return now - self.began - self.waited
 
 
+@dataclass(eq=False)
+class _Person:
+    """When the requests of a person that are in hand began, what is done for them, and the seconds of work until `until`."""
+
+    until: float
+    worked: float = 0.0
+    requests: list[float] = field(default_factory=list)
+    works: list[_Work] = field(default_factory=list)
+
+    def note(self, seconds: float, now: float) -> None:
+        """Add what has been done; what is past counts half every _HALVED_S."""
+        self.worked = self.worked * exp2((self.until - now) / _HALVED_S) + seconds
+        self.until = now
+
+    def load(self, now: float) -> float:
+        """How long the process has worked for the person of late, and about how long it will for what is in hand."""
+        self.note(0.0, now)
+        return self.worked + sum(work.seconds(now) for work in self.works) + _EACH_S * len(self.requests)
+
+
 class InHand:
     """Whose requests a process has in hand, and how long it has worked for each person. Safe to share between threads.
 
-    Threads share one interpreter: beside somebody who asks all the time, each step of another's request would take twice or
-    three times as long. So who has kept the process busy much longer of late waits meanwhile, but no longer than it worked.
+    Threads share one interpreter: each step of a request takes two or three times as long while another person asks all the
+    time. So the work for whoever has kept the process busy much longer of late waits meanwhile, but no longer than it took.
     """
 
     def __init__(self) -> None:
@@ -126,63 +147,68 @@ class InHand:
     def reset(self) -> None:
         """Forget all: a fork copies no threads."""
         self._ended = threading.Condition()
-        self._requests, self._works = list[_Work](), list[_Work]()
-        self._worked = OrderedDict[str, tuple[float, float]]()  # seconds of each person, and until when
+        self._people = OrderedDict[str, _Person]()  # the last ones
+        self._present = dict[str, _Person]()  # those with a request in hand
 
     @contextmanager
     def asking(self, person: str) -> Iterator[None]:
         """Note that a person's request is in hand during the block."""
-        request = _Work(person, time.monotonic())
+        began = time.monotonic()
         with self._ended:
-            self._requests.append(request)
+            known = self._present[person] = self._find(person, began)
+            known.requests.append(began)
         try:
             yield
         finally:
             with self._ended:
-                self._requests.remove(request)
+                known.requests.remove(began)
+                if not known.requests and self._present.get(person) is known:
+                    del self._present[person]
                 self._ended.notify_all()
 
     @contextmanager
     def working(self, person: str) -> Iterator[None]:
         """Note that the process works for a person during the block, in which check_time() gives way to others."""
-        work = _Work(person, time.monotonic())
+        work = _Work(time.monotonic())
         with self._ended:
-            self._works.append(work)
+            known = self._find(person, work.began)
+            known.works.append(work)
         try:
-            with GIVE_WAY.holding(partial(self._give_way, work)):
+            with GIVE_WAY.holding(partial(self._give_way, known, work)):
                 yield
         finally:
             with self._ended:
                 now = time.monotonic()
-                self._worked[person] = (self._seconds_of(person, now), now)
-                self._worked.move_to_end(person)
-                while len(self._worked) > _MAX_KNOWN:
-                    self._worked.popitem(last=False)
-                self._works.remove(work)
+                known.works.remove(work)
+                known.note(work.seconds(now), now)
 
-    def _give_way(self, work: _Work) -> None:
+    def _find(self, person: str, now: float) -> _Person:
+        known = self._people.setdefault(person, _Person(now))
+        self._people.move_to_end(person)
+        while len(self._people) > _MAX_KNOWN:
+            self._people.popitem(last=False)
+        return known
+
+    def _give_way(self, person: _Person, work: _Work) -> None:
         """Wait while there is a request of a person for whom the process has worked much less."""
-        if all(request.person == work.person for request in [*self._requests]):
+        began = now = time.monotonic()
+        if began < work.next_look or len(self._present) < 2:
             return
         with self._ended:
-            began = now = time.monotonic()
             end = began + min(work.seconds(began) - work.waited, _MAX_WAIT_S)
-            while now < end and self._is_beside_lighter(work, now):
+            while now < end and self._is_beside_lighter(person, now):
                 self._ended.wait(end - now)
                 now = time.monotonic()
             work.waited += now - began
+            work.next_look = now + _LOOK_S
 
-    def _is_beside_lighter(self, work: _Work, now: float) -> bool:
-        others = {request.person for request in self._requests if now - request.began < _SHORT_S}
-        most = self._seconds_of(work.person, now) / _MUCH_LONGER
-        return any(self._seconds_of(other, now) < most for other in others - {work.person})
-
-    def _seconds_of(self, person: str, now: float) -> float:
-        """How long the process has worked for a person, and will for what is in hand; what is past counts half every _HALVED_S."""
-        seconds, until = self._worked.get(person, (0.0, now))
-        under_way = (work.seconds(now) for work in self._works if work.person == person)
-        asked = sum(request.person == person for request in self._requests)
-        return seconds * exp2((until - now) / _HALVED_S) + sum(under_way) + _EACH_S * asked
+    def _is_beside_lighter(self, person: _Person, now: float) -> bool:
+        most = person.load(now) / _MUCH_LONGER
+        return any(
+            other.load(now) < most
+            for other in self._present.values()
+            if other is not person and now - other.requests[-1] < _SHORT_S
+        )
 
 
 IN_HAND: Final = InHand()

@@ -99,6 +99,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, in_hand: InHand) -> None:
         self.now = 100.0
+        monkeypatch.setattr(turns, "_LOOK_S", 0.0)
         monkeypatch.setattr(turns.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(in_hand._ended, "wait", self.sleep)
 
@@ -180,7 +181,7 @@ def test_the_wait_ends_with_the_other_s_request(monkeypatch: pytest.MonkeyPatch,
 
     def work() -> None:
         with in_hand.asking("ann"), in_hand.working("ann"):
-            in_hand._works[0].began -= 60
+            in_hand._people["ann"].works[0].began -= 60
             waits.set()
             check_time()
             went_on.set()
@@ -199,6 +200,27 @@ def test_only_the_last_people_are_remembered(monkeypatch: pytest.MonkeyPatch, in
     for person in ("ann", "bob", "cem"):
         with in_hand.working(person):
             pass
-    assert [*in_hand._worked] == ["bob", "cem"]
+    assert [*in_hand._people] == ["bob", "cem"]
     in_hand.reset()
-    assert not in_hand._worked
+    assert not in_hand._people
+
+
+def test_between_two_looks_nothing_is_asked(
+    monkeypatch: pytest.MonkeyPatch, in_hand: InHand, clock: Clock
+) -> None:
+    monkeypatch.setattr(turns, "_LOOK_S", 0.01)
+    with in_hand.asking("ann"), in_hand.asking("bob"), in_hand.working("ann"):
+        clock.sleep(0.5)
+        assert [clock.checked(), clock.checked()] == [0.1, 0.0]
+        clock.sleep(0.01)
+        assert clock.checked() == 0.1
+
+
+def test_a_work_is_counted_once_when_it_is_over(in_hand: InHand, clock: Clock) -> None:
+    with in_hand.working("ann"):
+        clock.sleep(0.5)
+        with in_hand.working("ann"):
+            clock.sleep(0.1)
+    assert in_hand._people["ann"].load(clock.now) == pytest.approx(0.7)
+    clock.sleep(1.0)
+    assert in_hand._people["ann"].load(clock.now) == pytest.approx(0.35)
