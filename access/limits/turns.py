@@ -25,11 +25,11 @@ T = TypeVar("T")
 MAX_WAITING: Final = 64  # requests of one person in a process; one more is answered 429
 PRESENT_S: Final = 5.0  # after a question a person counts as there for so long
 _MUCH_LONGER: Final = 1.5  # times
-_EACH_S: Final = 0.1  # about what a request takes beside others
-_HALVED_S: Final = 1.0  # what somebody's work of so long ago counts half for
+_EACH_S: Final = 0.1  # about what a request takes while there are others
+_HALVED_S: Final = 1.0  # what was done so long ago counts half
 _MAX_WAIT_S: Final = 0.1  # for others, at one check
 _LOOK_S: Final = 0.002  # between two checks
-_SHORT_S: Final = 1.0  # a request that takes longer stores a long text or streams: nobody waits for it
+_SHORT_S: Final = 1.0  # a request that takes longer stores a long text or streams; no other waits for it
 _MAX_KNOWN: Final = 10_000
 PERSON: Final = CallState[str]("person")  # whose request this is; unset for the server itself
 _people: OrderedDict[str, str] = (
@@ -196,13 +196,13 @@ class InHand:
             return
         with self._ended:
             end = began + min(work.seconds(began) - work.waited, _MAX_WAIT_S)
-            while now < end and self._is_beside_lighter(person, now):
+            while now < end and self._has_lighter(person, now):
                 self._ended.wait(end - now)
                 now = time.monotonic()
             work.waited += now - began
             work.next_look = now + _LOOK_S
 
-    def _is_beside_lighter(self, person: _Person, now: float) -> bool:
+    def _has_lighter(self, person: _Person, now: float) -> bool:
         most = person.load(now) / _MUCH_LONGER
         return any(
             other.load(now) < most

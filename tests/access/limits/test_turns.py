@@ -128,7 +128,7 @@ def test_who_has_worked_much_longer_waits_for_another_but_no_longer_than_it_work
 ) -> None:
     with in_hand.asking("ann"), in_hand.working("ann"):
         clock.sleep(0.25)
-        assert clock.checked() == 0.0  # nobody else is there
+        assert clock.checked() == 0.0  # no other person is there
         with in_hand.asking("bob"), in_hand.working("bob"):
             assert [clock.checked() for _ in range(2)] == [0.0, 0.0]  # that is bob
     with in_hand.asking("ann"), in_hand.asking("bob"), in_hand.working("ann"):
@@ -137,7 +137,7 @@ def test_who_has_worked_much_longer_waits_for_another_but_no_longer_than_it_work
     check_time()  # outside of all work
 
 
-def test_nobody_waits_for_one_who_has_worked_as_long(in_hand: InHand, clock: Clock) -> None:
+def test_no_one_waits_for_a_person_who_has_worked_as_long(in_hand: InHand, clock: Clock) -> None:
     for person in ("ann", "bob"):
         with in_hand.asking(person), in_hand.working(person):
             clock.sleep(0.5)
@@ -167,7 +167,7 @@ def test_who_asks_sixteen_things_at_once_waits_for_one_who_asks_one(in_hand: InH
         assert clock.checked() == 0.01
 
 
-def test_nobody_waits_for_a_request_that_takes_long_itself(in_hand: InHand, clock: Clock) -> None:
+def test_no_one_waits_for_a_request_that_takes_long_itself(in_hand: InHand, clock: Clock) -> None:
     with in_hand.asking("bob"):
         clock.sleep(1.5)
         with in_hand.asking("ann"), in_hand.working("ann"):
