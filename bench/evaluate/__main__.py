@@ -10,4 +10,4 @@ django.setup()
 
 from bench.evaluate.command import Command  # noqa: E402 - it reads models
 
-Command().run_from_argv(["python -m bench", "evaluate", *sys.argv[1:]])
+Command().run_from_argv(["python -m", "bench.evaluate", *sys.argv[1:]])
