@@ -80,7 +80,7 @@ def shown(client: Client, address: str, *, posted: bool = False) -> tuple[int, s
 
 
 def test_every_page_about_one_row_is_tried(world: World) -> None:
-    """A page without a URL would be skipped by all tests below."""
+    """A page without a URL would be skipped by all tests below: add its row to the places of tests/access/world.py."""
     skipped = {
         face.name for face in pages("row", "staff", "login", "never") if not at(face, world.places["own"])
     }

@@ -180,10 +180,9 @@ def _refuse_guarded(families: Sequence[MovingFamily], target: Group) -> _Reasons
 def is_taken_as_is(row: Memory, target: Group) -> bool:
     """True if the target's guard leaves every text of the memory unchanged and lets it in."""
     try:
-        draft = Draft(
-            row.content, type=row.type, tags=tuple(row.tags), metadata=row.metadata, source=row.source,
-            source_ref=row.source_ref, thread=row.thread.name if row.thread else "", anchor_commit=row.anchor_commit,
-        )  # fmt: skip
+        texts = {name: getattr(row, name) for name in TEXTS if name not in ("tags", "thread")}
+        thread = row.thread.name if row.thread else ""
+        draft = Draft(**texts, type=row.type, tags=tuple(row.tags), thread=thread)
         seen = guard_draft(draft, target, stored_door(row))
     except LociError:
         return False

@@ -56,7 +56,7 @@ def test_the_tools_cost_what_they_may(alice: Agent) -> None:
     cost, answers = tokens(inputs), tokens([t.output_schema for t in tools])
     figures = f"{cost:.0f} tokens; output schemas {answers:.0f}; instructions {tokens([INSTRUCTIONS]):.0f}"
     print(f"{len(tools)} tools: {figures}")  # noqa: T201 - what a test run is asked for
-    assert len(tools) <= 8
+    assert len(tools) <= 8, "for a new tool another one goes, or it is an argument of one"
     assert cost <= 1650
     assert answers <= 2200
 

@@ -1,6 +1,6 @@
 """Every field of the registry is stored, kept by each change, returned, exported, imported and replayed.
 
-A new field is tested by this file without a change to it.
+A new field is tested by this file; it has a place in NOT_FOR_AGENTS or OWN_OF_EACH if one of these is true of it.
 """
 
 import json
@@ -23,7 +23,7 @@ from maintenance.audit_replay import memory_at
 from memories.admin.forms import DraftForm, EditForm
 from memories.browse.history import history_of
 from memories.browse.serializers import MemoryOut
-from memories.draft import EDITED, STORED, Draft, EditDraft
+from memories.draft import EDITED, MAX_CHARS, STORED, TEXTS, Draft, EditDraft
 from memories.draft.kinds import Flag, Line, Metadata, Moment, Number, OneOf, Tags, Text
 from memories.draft.registry import (
     BY_NAME,
@@ -41,6 +41,7 @@ from memories.management.field_options import option_of
 from memories.models import Memory
 from memories.queries.snapshot import RELATED_ROWS, as_json, snapshot
 from memories.store import store
+from memories.store.withdrawn.marks import LABELS
 from sources.exporting import export
 from sources.format import MEMORY
 from sources.importing.rows import Targets, build_row
@@ -160,8 +161,16 @@ def test_a_merge_a_summary_and_a_proposed_fact_take_over_every_other_field() -> 
     assert {field.name for field in STORED if field.inherit is None} == OWN_OF_EACH - {"outside"}
 
 
+def test_every_text_passes_the_gate_and_is_looked_for_in_exports_and_among_withdrawn_texts() -> None:
+    texts = {field.name for field in STORED if isinstance(field.kind, Text | Line | Tags | Metadata)}
+    assert set(TEXTS) == {*texts, "thread"}
+    assert set(MAX_CHARS) == {field.name for field in STORED if isinstance(field.kind, Line)} | {"thread"}
+    assert set(LABELS) == {*texts, "thread"} - {"content"}
+    assert set(LABELS) <= set(MEMORY.texts)
+
+
 @pytest.mark.model
-def test_agents_can_set_every_field_but_two(alice: User, ledger: Group) -> None:
+def test_agents_can_set_every_field_but_some(alice: User, ledger: Group) -> None:
     arguments = {field.name: as_json(sample(field)) for field in STORED if field.name not in NOT_FOR_AGENTS}
     Agent(agent(alice)).answer("store_memory", group="ledger", **arguments)
     stored = as_stored(Memory.objects.get())
