@@ -12,6 +12,7 @@ from memories.lifecycle.target import find_live_twin
 from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_copies
+from memories.search.in_memory import sync as following
 from memories.store.bulk import store_many
 from memories.store.existing import dress_key, find_sources, find_texts, text_key
 from memories.store.neighbours import ComparedText, neighbours_since
@@ -34,6 +35,12 @@ def many(ledger: Group) -> Group:
     for number in range(60):
         row(ledger, f"Bicycle {number} was mended.")
     return ledger
+
+
+@pytest.fixture(autouse=True)
+def no_vectors_in_memory() -> None:
+    """Other tests of the process leave them there."""
+    following._followers.clear()
 
 
 def statements(seen: CaptureQueriesContext) -> list[str]:
