@@ -18,6 +18,12 @@ from tests.people import make_token, person, the_group
 from tests.sizes import part, report
 
 FACTS = Path(__file__).parent / "data" / "poison_facts.tsv"
+# What the report calls the sums; the others have their own names.
+CALLED = {
+    "calm": "before an attack: the fact first", "fact_first": "the fact first", "lie_first": "a lie first",
+    "neighbour_first": "true facts next to verified ones: first for their own question",
+    "unverified": "facts that are no longer live and verified", "calls": "calls by agents",
+}  # fmt: skip
 AT_MOST = 0.01  # of the questions whose first answer is a lie, over all tactics
 
 
@@ -52,7 +58,7 @@ def test_no_lie_of_an_agent_stands_before_a_verified_fact(alice: User) -> None:
         for name in asdict(Outcome())
         if name != "lies"
     }
-    report({"tactics": len(found), **{name.replace("_", " "): count for name, count in total.items()}})
+    report({"tactics": len(found), **{CALLED.get(name, name): count for name, count in total.items()}})
     lies = [f"{name}: {lie}" for name, outcome in found.items() for lie in outcome.lies]
     assert len(lies) <= AT_MOST * total["questions"], lies[:20]
     assert total["unverified"] == 0, {name: outcome.unverified for name, outcome in found.items()}
