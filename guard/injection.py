@@ -28,6 +28,10 @@ _WORD: Final = re.compile(r"\[([^\]\\]*)\\w|\\w")
 _Span = tuple[int, int]
 
 
+# A line of a conversation begins with a name in capitals; "IMPORTANT:" and a list's "to:" do not.
+_NEXT_SPEAKER: Final = re.compile(r"\n[A-Z][a-z]+(?: [A-Z][a-z]+)?: ")
+
+
 class _Signs:
     """The groups of signs that count, from the last of some data files, with the signs of all; `kind` is that of their findings."""
 
@@ -56,7 +60,7 @@ class _Signs:
             for name in names
         }
         for group in wanted:
-            found = _first_together([spans[name] for name in group], self._reach)
+            found = _first_together(text, [spans[name] for name in group], self._reach)
             if found is not None:
                 yield GuardFinding(self._kind, found, CONFIDENCE)
 
@@ -77,12 +81,12 @@ def _trimmed(text: str, span: _Span) -> _Span:
     return start + (text[start] in _AROUND), end - (end - start > 1 and text[end - 1] in _AROUND)
 
 
-def _first_together(signs: Sequence[Sequence[_Span]], reach: int) -> _Span | None:
-    """The span of the first non-overlapping places, one per sign, within `reach` characters; or None."""
+def _first_together(text: str, signs: Sequence[Sequence[_Span]], reach: int) -> _Span | None:
+    """The span of the first non-overlapping places, one per sign, within `reach` characters of one speaker; or None."""
     for first in signs[0]:
         chosen = [first]
         for others in signs[1:]:
-            near = next((span for span in others if _is_near([*chosen, span], reach)), None)
+            near = next((span for span in others if _is_near(text, [*chosen, span], reach)), None)
             if near is None:
                 break
             chosen.append(near)
@@ -91,10 +95,12 @@ def _first_together(signs: Sequence[Sequence[_Span]], reach: int) -> _Span | Non
     return None
 
 
-def _is_near(spans: Sequence[_Span], reach: int) -> bool:
-    """True if the spans lie within reach, and none overlaps another."""
-    is_close = max(end for _, end in spans) - min(start for start, _ in spans) <= reach
-    return is_close and all(one[1] <= other[0] or other[1] <= one[0] for one, other in combinations(spans, 2))
+def _is_near(text: str, spans: Sequence[_Span], reach: int) -> bool:
+    """True if the spans lie within reach in what one speaker says, and none overlaps another."""
+    start, end = min(start for start, _ in spans), max(end for _, end in spans)
+    if end - start > reach or _NEXT_SPEAKER.search(text, start, end):
+        return False
+    return all(one[1] <= other[0] or other[1] <= one[0] for one, other in combinations(spans, 2))
 
 
 SIGNS: Final = _Signs("signals.toml", kind="injected-instruction")

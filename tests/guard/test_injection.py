@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from guard import Door, find
 from guard.injection import find_injections
 
 DATA = Path(__file__).parent / "data"
@@ -57,3 +58,13 @@ def test_a_disguise_does_not_hide_it(text: str) -> None:
 )
 def test_what_only_looks_like_it_is_left_alone(text: str) -> None:
     assert find_injections(text) == []
+
+
+def test_what_two_people_say_is_not_put_together() -> None:
+    asked, told = "What about your programming projects?", "I write down each one."
+    assert find(f"James: {asked} {told}", Door.OUTSIDE)  # signs that count together
+    assert not find(f"James: {asked}\nDeborah: {told}", Door.OUTSIDE)
+    assert not find(f"James: {asked}\nDeborah Byrne: {told}", Door.OUTSIDE)
+    assert find(f"James: {asked}\n{told}", Door.OUTSIDE)
+    assert find(f"James: {asked}\nIMPORTANT: {told}", Door.OUTSIDE)
+    assert find(f"James: {asked}\n- to: {told}", Door.OUTSIDE)
