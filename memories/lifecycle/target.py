@@ -29,9 +29,9 @@ from memories.queries.versions import (
     check_one_group,
     find_memory,
     head_of,
-    name_group,
     parse_short_id,
     path_to_head,
+    refuse_unseen,
     versions_of,
 )
 from memories.store.change import changed_meanwhile
@@ -138,10 +138,11 @@ def find_version(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
 
 
 def require_right(actor: Actor, memory: Memory, *, right: str) -> Memory:
-    """Return the memory, or raise NotPermitted if the actor lacks the right in its group."""
+    """Return the memory, or raise NotPermitted if the actor lacks the right in its group, NotFound if it sees neither."""
     if not actor.may(right, memory.group_id):
+        refuse_unseen(actor, memory)
         raise NotPermitted(
-            f"You may not {right} in {name_group(actor, memory)}.",
+            f"You may not {right} in the group '{memory.group.slug}'.",
             hint=f"Needs scope '{right}' and a role in the group that allows it.",
         )
     return memory
