@@ -233,3 +233,22 @@ def test_no_restore_repeats_a_text_that_counts_until_a_plan_begins(house: House,
     kept(house.person, LATER, supersedes=today.id, valid_from=START)
     assert str(today.id) in send(house, f"/memories/{former.id}/restore", 409)["message"]
     assert str(today.id) in send(house, "/undo", 409, undo=undo)["message"]
+
+
+@pytest.mark.parametrize("back", ["undo", "restore"])
+@pytest.mark.parametrize("trust", ["candidate", "active"])
+def test_a_plan_comes_back_after_a_copy_of_today_s_text_was_merged(
+    house: House, clock: Clock, plan: tuple[Memory, Memory], trust: str, back: str
+) -> None:
+    today, later = plan
+    twin = row(today.group, TODAY, trust=trust, created_at=NOW)
+    undo = send(house, f"/memories/{later.id}/forget")["undo"]
+    if back == "undo" and trust == "active":
+        assert str(today.id) in send(house, "/undo", 409, undo=undo)["message"]
+        return
+    send(house, "/undo", undo=undo) if back == "undo" else send(house, f"/memories/{later.id}/restore")
+    assert (fresh(today).state, fresh(later).state) == (State.SUPERSEDED, State.LIVE)
+    assert fresh(twin).state == (State.LIVE if trust == "candidate" else State.MERGED)
+    assert contents(house) == [TODAY]
+    clock(START + DAY)
+    assert contents(house) == [LATER]
