@@ -104,7 +104,7 @@ async def before_decision(
     """Look for earlier decisions before making a new one."""
     return (
         f"A decision is due: {escape(decision)}\n\n"
-        f"First search the team's memory{name_group(group)}: recall_memory with the question in plain words, and again with "
+        f"First search the team's memory{_name_group(group)}: recall_memory with the question in plain words, and again with "
         "the names involved. Report what was decided before, when and why, and whether it still holds; say so "
         "plainly if nothing is stored. Then propose. Once it is decided, store_memory the decision with its reason, "
         "with supersedes if it replaces an older one."
@@ -114,7 +114,7 @@ async def before_decision(
 async def end_session(group: Group = "") -> str:
     """Store what this session has taught, and the state of the work."""
     return (
-        f"The session ends. For the team's memory{name_group(group)}:\n"
+        f"The session ends. For the team's memory{_name_group(group)}:\n"
         "1. List what a colleague should know next month: decisions and their reasons, facts, ways of doing, fixes "
         "and their causes, preferences. Leave out what the code or its history already shows, and every secret.\n"
         "2. store_memory each one, as a self-contained statement; if it replaces an older memory, find that "
@@ -133,13 +133,13 @@ async def correct_fact(
     known = f"\nCorrect is: {escape(right)}" if right.strip() else ""
     return (
         f"This is wrong: {escape(wrong)}{known}\n\n"
-        f"Find the memory{name_group(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
+        f"Find the memory{_name_group(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
         "changed, store_memory the new statement with supersedes. If it was never true, forget_memory with the verb "
         "retract and the reason, then store the correct statement. If it is not certain, use the verb dispute. "
         "Report the ids of what you changed."
     )
 
 
-def name_group(group: str) -> str:
+def _name_group(group: str) -> str:
     """The group in parentheses for a prompt; empty if it is the default."""
     return f" (group '{escape(group)}')" if group.strip() else ""

@@ -25,7 +25,7 @@ from pydantic import AnyUrl
 
 from access.actor import READ, Actor
 from access.errors import InvalidInput, LociError, NotFound, NotPermitted
-from access.groups.guarding import safe_label
+from access.groups.guarding import safe_for_agents, safe_label
 from access.limits.throttle import check_write_rate
 from loci_site import __version__
 from loci_site.config.keys import suggest
@@ -77,6 +77,7 @@ class LociServer(MCPServer[Any]):
                 "resources/templates/list": PRIVATE,
                 "resources/read": CacheHint(ttl_ms=0, scope="private"),
             },
+            middleware=[_mask_errors],
             # Nothing is pushed: the lists change only with the token.
             subscriptions=False,
         )
@@ -158,6 +159,15 @@ class LociServer(MCPServer[Any]):
             return await self._find_actor()
         except LociError as error:
             raise MCPError(code=INVALID_PARAMS, message=error_text(error)) from None
+
+
+async def _mask_errors(ctx: Any, call_next: Any) -> Any:
+    """Answer a request; what an error of the protocol quotes of it is masked, as every other error's text is."""
+    try:
+        return await call_next(ctx)
+    except MCPError as error:
+        message, data = safe_for_agents([error.message, error.data])
+        raise MCPError(code=error.code, message=message, data=data) from None
 
 
 async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallToolResult:

@@ -15,12 +15,15 @@ from access.actor import CURATE, READ, Actor
 from access.answers import Answer, ShownAs, Untrusted
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.groups import find_group
+from memories.browse.serializers import WITHHELD
 from memories.language.cleaning import clean_line
+from memories.language.dress import fold_hash
 from memories.models import Memory, RecallLog
+from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.pages import DEFAULT_LIMIT, Page, make_cursor, page_of, parse_cursor
 from memories.queries.visibility import as_q, listed_by
 from memories.recall_log import unpack_hits
-from memories.types import State
+from memories.types import Scope, State, Trust
 
 MAX_QUESTION_CHARS: Final = 500
 LOOKED_THROUGH: Final = 5000  # newest recalls in which a memory is looked for
@@ -119,6 +122,8 @@ def find_recall(actor: Actor, id_: str) -> RecallLog:
 
 def with_hits(actor: Actor, rows: Collection[RecallLog]) -> list[LoggedRecall]:
     """The recalls with those of their results that the actor may see now, in any state."""
+    if not actor.is_person:
+        _withhold_quarantined(rows)
     scores = {row.key: unpack_hits(bytes(row.hits)) for row in rows}
     keys = {key for hits in scores.values() for key, _ in hits}
     seen = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys).select_related("group").in_bulk()
@@ -127,6 +132,20 @@ def with_hits(actor: Actor, rows: Collection[RecallLog]) -> list[LoggedRecall]:
         hits = tuple((seen[key], score) for key, score in scores[row.key] if key in seen)
         found.append(LoggedRecall(row, hits, len(scores[row.key]) - len(hits)))
     return found
+
+
+def _withhold_quarantined(rows: Collection[RecallLog]) -> None:
+    """Take the questions away that are the text of a memory which is quarantined where they were asked."""
+    folds = {row.key: fold_hash(row.query) for row in rows}
+    starts = sorted({fold_start(fold) for fold in folds.values()})
+    held = Memory.objects.filter(fold_starts_with_any(starts), trust=Trust.QUARANTINED)
+    found = set(held.values_list("fold_hash", "group_id", "scope"))
+    for row in rows:
+        if any(
+            fold == folds[row.key] and (scope == Scope.GLOBAL or row.group_id in (None, group))
+            for fold, group, scope in found
+        ):
+            row.query = WITHHELD
 
 
 def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQuestion]:

@@ -35,6 +35,7 @@ from memories.draft.registry import OnEdit
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
 from memories.models import Memory, Unprobed
+from memories.queries.by_text import describe_twin
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
@@ -280,8 +281,8 @@ def _write_version(
         raise Conflict(capfirst(withdrawn.describe(actor)), field="content")
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
-        hint = "Retract one of the two."
-        raise Conflict(f"The same text is live as {twin.id}.", hint=hint, field="content")
+        hint = "Retract one of the two." if twin.state == State.LIVE else "If it stays true, forget the plan."
+        raise Conflict(describe_twin(twin), hint=hint, field="content")
     doubt = _find_edit_doubt(actor, old, prepared, withdrawn, is_decided=is_decided)
     if doubt.holds(old):
         return _queue_edit(actor, old, prepared, doubt=doubt, now=now)

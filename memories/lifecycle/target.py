@@ -22,15 +22,16 @@ from memories.draft import Draft, clean_reason
 from memories.language.cleaning import first_words
 from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.models.text_lookup import has_text, newest
+from memories.models.text_lookup import has_text
+from memories.queries.by_text import describe_twin, find_twin
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import (
     check_one_group,
     find_memory,
     head_of,
-    name_group,
     parse_short_id,
     path_to_head,
+    refuse_unseen,
     versions_of,
 )
 from memories.store.change import changed_meanwhile
@@ -53,7 +54,7 @@ from memories.store.withdrawn.marks import (
     repeated_text,
 )
 from memories.store.withdrawn.tombstones import follow_quarantine
-from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Type
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State
 
 _LIFT_HINT: Final = "A curator can lift the tombstone."
 SHOWN_WORDS: Final = 30  # of a text before it is destroyed or merged
@@ -137,10 +138,11 @@ def find_version(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
 
 
 def require_right(actor: Actor, memory: Memory, *, right: str) -> Memory:
-    """Return the memory, or raise NotPermitted if the actor lacks the right in its group."""
+    """Return the memory, or raise NotPermitted if the actor lacks the right in its group, NotFound if it sees neither."""
     if not actor.may(right, memory.group_id):
+        refuse_unseen(actor, memory)
         raise NotPermitted(
-            f"You may not {right} in {name_group(actor, memory)}.",
+            f"You may not {right} in the group '{memory.group.slug}'.",
             hint=f"Needs scope '{right}' and a role in the group that allows it.",
         )
     return memory
@@ -208,22 +210,15 @@ def check_scope(memory: Memory) -> None:
 
 
 def check_no_live_copy(memory: Memory) -> None:
-    """Raise Conflict if restoring the memory would make a second live row of its text or of its chain."""
+    """Raise Conflict if restoring the memory would make a second row that counts of its text or of its chain."""
     # What counts because this plan was withdrawn is replaced by it again.
     besides = {memory.key, *(row.key for row in rows_called_off(memory))}
     later = next((v for v in versions_of(memory) if v.state == State.LIVE and v.key not in besides), None)
     if later is not None:
         raise Conflict(f"{later.id} is the current version.", hint="There is nothing to restore.")
-    twin = find_live_twin(memory)
+    twin = find_twin(memory, counts=memory.trust in VISIBLE_TRUSTS)
     if twin is not None:
-        raise Conflict(f"The same text is live as {twin.id}.", hint="There is nothing to restore.")
-
-
-def find_live_twin(memory: Memory) -> Memory | None:
-    """Another live memory with exactly this text; None for an event, since events have no duplicates."""
-    if memory.type == Type.EPISODIC:
-        return None
-    return newest(live_texts_beside(memory, memory.content_hash, memory.fold_hash).exclude(pk=memory.pk))
+        raise Conflict(describe_twin(twin), hint="There is nothing to restore.")
 
 
 def live_texts_beside(memory: Memory, content_hash: str, fold_hash: str) -> QuerySet[Memory]:

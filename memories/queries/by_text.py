@@ -5,10 +5,29 @@ from django.utils import timezone
 
 from memories.language.cleaning import fold
 from memories.models import Memory
-from memories.models.text_lookup import fold_start, fold_starts_with
+from memories.models.text_lookup import fold_start, fold_starts_with, has_text, newest
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import outlasting_q
 from memories.types import VISIBLE_TRUSTS, State, Type
+
+
+def find_twin(memory: Memory, *, counts: bool = False) -> Memory | None:
+    """Another live memory with exactly this text, scope and type; None for an event, since events have no duplicates.
+
+    `counts`: also one that counts until the day of a plan.
+    """
+    if memory.type == Type.EPISODIC:
+        return None
+    stands = Q(state=State.LIVE) | outlasting_q(timezone.now()) if counts else Q(state=State.LIVE)
+    rows = Memory.objects.filter(stands, group=memory.group_id, scope=memory.scope, type=memory.type)
+    return newest(rows.filter(has_text(memory.content_hash, memory.fold_hash)).exclude(pk=memory.pk))
+
+
+def describe_twin(twin: Memory) -> str:
+    """A twin in words, with the day until which it counts if a plan replaces it."""
+    if twin.state == State.LIVE or twin.valid_to is None:
+        return f"The same text is live as {twin.id}."
+    return f"The same text counts until {twin.valid_to:%Y-%m-%d} as {twin.id}, which a plan replaces then."
 
 
 def live_copies(memory: Memory) -> list[Memory]:

@@ -76,8 +76,12 @@ def find_memory(
         wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
         memory = _BY_ID.first(str(wanted))
     if memory is None or not is_visible(memory, visible):
-        raise NotFound("Memory not found, or you don't have access.", hint="Recall returns ids.", field=field)
+        raise _not_found(field=field)
     return memory
+
+
+def _not_found(*, field: str) -> NotFound:
+    return NotFound("Memory not found, or you don't have access.", hint="Recall returns ids.", field=field)
 
 
 def find_by_short_ids(
@@ -166,11 +170,10 @@ def find_current(actor: Actor, id_: str | UUID) -> Memory:
     return memory
 
 
-def name_group(actor: Actor, memory: Memory) -> str:
-    """A memory's group in words, by name only if the actor may see the memory or enter the group."""
-    if actor.may_enter(memory.group_id) or is_visible(memory, listed_by(actor, None)):
-        return f"the group '{memory.group.slug}'"
-    return "the group that it is in now"
+def refuse_unseen(actor: Actor, memory: Memory) -> None:
+    """Raise NotFound, as for an id that names nothing, unless the actor may see the memory or enter its group."""
+    if not (actor.may_enter(memory.group_id) or is_visible(memory, listed_by(actor, None))):
+        raise _not_found(field="id")
 
 
 def check_one_group(old: Memory, new_group: Group, *, field: str) -> None:

@@ -288,9 +288,8 @@ def dress_key(memory: Memory) -> TextKey:
 
 
 def find_exact(group: int, draft: Draft) -> Memory | None:
-    """The live memory with exactly the draft's text; for an event, the one at the same time or place."""
-    found = Existing([(group, draft)], {}).exact(group, draft)
-    return found if found is not None and found.state == State.LIVE else None
+    """The memory that counts now with exactly the draft's text; for an event, the live one at the same time or place."""
+    return Existing([(group, draft)], {}).exact(group, draft)
 
 
 def _newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
@@ -320,7 +319,7 @@ class Existing:
         return memory
 
     def exact(self, group: int, draft: Draft) -> Memory | None:
-        """The live memory with exactly the draft's text; for an event, the one at the same time or place."""
+        """The memory with exactly the draft's text, live or until a plan begins; for an event, the live one at the same time or place."""
         key = (group, draft.scope, draft.type, draft.hash)
         if draft.type != Type.EPISODIC:
             return self._live.get(key)

@@ -21,7 +21,7 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
-from memories.queries.versions import name_group, versions_of
+from memories.queries.versions import refuse_unseen, versions_of
 from memories.types import VISIBLE_TRUSTS, Trust
 
 
@@ -240,9 +240,10 @@ def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:
 
 
 def refuse_write(actor: Actor, memory: Memory) -> NoReturn:
-    """Raise NotPermitted for a write of a memory, with the name of its group if the actor may know it."""
+    """Raise NotPermitted for a write of a memory, NotFound if the actor may not know of it."""
+    refuse_unseen(actor, memory)
     raise NotPermitted(
-        f"You may not write in {name_group(actor, memory)}.",
+        f"You may not write in the group '{memory.group.slug}'.",
         hint="Ask an admin of the group for the role contributor, and for a token with the scope 'write'.",
         field="group",
     )

@@ -17,6 +17,7 @@ from access.errors import Conflict
 from memories.draft.registry import values_from_json
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
+from memories.queries.by_text import find_twin
 from memories.queries.conflicts import read_plan
 from memories.queries.versions import head_of
 from memories.queries.visibility import has_begun
@@ -152,10 +153,21 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
     for row in revived:
         # Only what is live decays, so it does not pay for the time until now.
         values = {"state": State.LIVE, "superseded_by": None, "decayed_at": now} | _former_end(row)
+        values |= _merge_twin(actor, row, now)
         change_row(actor, Operation.SUPERSEDE, row, values, plan=str(plan.id))
         if not has_begun(row, now) and row.valid_from is not None:  # a plan itself: its day counts again
             move_ends(actor, row, row.valid_from, now, end=plan.valid_from)
     return revived
+
+
+def _merge_twin(actor: Actor, row: Memory, now: datetime) -> dict[str, Any]:
+    """Merge a live memory with this text into the former version that comes back; what a person decided about it passes on."""
+    if (twin := find_twin(row)) is None:
+        return {}
+    values = {"state": State.MERGED, "superseded_by": row, "retired_at": now}
+    change_row(actor, Operation.MERGE, twin, values, into=str(row.id))
+    is_decided = twin.trust == Trust.VERIFIED and row.trust == Trust.ACTIVE and row.outside <= twin.outside
+    return {"trust": Trust.VERIFIED} if is_decided else {}
 
 
 def put_plan_back(actor: Actor, plan: Memory) -> None:

@@ -1,6 +1,7 @@
 """Undo of a whole import, by the run id of its report: what it wrote is hidden, unless it was built on since."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -41,20 +42,26 @@ class UndoneImport(Answer):
     hidden: int
     restored: int
     kept: tuple[KeptWrite, ...]
+    dry_run: bool = False
 
     def as_text(self) -> str:
         """One or more lines."""
         kept = "".join(f"\n  {each.id} stays: {each.why}" for each in self.kept[:20])
-        return f"Undone: {self.hidden} hidden, {self.restored} restored; {len(self.kept)} stay.{kept}"
+        done = "Nothing was changed. It would be undone" if self.dry_run else "Undone"
+        return f"{done}: {self.hidden} hidden, {self.restored} restored; {len(self.kept)} stay.{kept}"
 
 
 def undo_import(
-    actor: Actor, run: str | UUID, *, on_progress: Callable[[int], object] | None = None
+    actor: Actor,
+    run: str | UUID,
+    *,
+    on_progress: Callable[[int], object] | None = None,
+    dry_run: bool = False,
 ) -> UndoneImport:
     """Take back everything that an import wrote, the last first, in short transactions; a repeated call does the rest.
 
     Memories are hidden as if they had never been stored, and the same file can be imported again. What was changed,
-    used or decided about since stays, and is listed.
+    used or decided about since stays, and is listed. A dry run does the same in one transaction and rolls it back.
 
     Raises:
         InvalidInput, NotFound: the id names no import. Conflict: it is undone already.
@@ -72,7 +79,7 @@ def undo_import(
     rows = rows_of(changes) or rows_of_log(list(entries.filter(operation__in=WRITES).order_by("key")))
     undoing, done = replace(actor, run=new_id()), Reversed()
     terms = Terms(REASON, partial=True, right=WRITE, besides=changes)
-    with changing(new_change()):
+    with changing(new_change()), transaction.atomic() if dry_run else nullcontext():
         taken = 0
         for part in in_parts(rows):
             done.add(reverse(undoing, part, terms))
@@ -82,8 +89,10 @@ def undo_import(
         with transaction.atomic():
             payload = {"hidden": done.hidden, "restored": done.restored, "kept": len(done.kept)}
             audit.append(undoing, Operation.IMPORT, subject=f"{_UNDO_SUBJECT}{id_}", payload=payload)
+        if dry_run:
+            transaction.set_rollback(True)
     kept = tuple(KeptWrite(each.id, each.why) for each in done.kept)
-    return UndoneImport(id_, done.hidden, done.restored, kept)
+    return UndoneImport(id_, done.hidden, done.restored, kept, dry_run)
 
 
 def is_undone(run: str) -> bool:

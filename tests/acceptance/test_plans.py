@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from access.models import CandidatePolicy, Group
+from access.tokens import operator
+from maintenance.cycle import run_cycle
 from memories.lifecycle import verbs
 from memories.models import Memory
-from memories.types import State
+from memories.types import State, Trust
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
-from tests.memories.builders import fresh, kept
+from tests.memories.builders import fresh, kept, row
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
@@ -177,4 +179,76 @@ def test_a_rejected_plan_is_not_edited_but_approved_as_a_plan(
     verbs.approve(house.person, later.id)
     assert contents(house) == [TODAY]
     clock(START)
+    assert contents(house) == [LATER]
+
+
+def expire(clock: Clock, plan: Memory) -> None:
+    Memory.objects.filter(pk=plan.pk).update(expires_at=NOW + DAY)
+    clock(NOW + 2 * DAY)
+    assert run_cycle(operator()).status == "done"
+
+
+@pytest.mark.parametrize("trust", Trust.values)
+@pytest.mark.parametrize("withdraw", [*WITHDRAWALS, "expire"])
+def test_a_withdrawn_plan_leaves_one_row_of_today_s_text(
+    house: House, clock: Clock, plan: tuple[Memory, Memory], withdraw: str, trust: str
+) -> None:
+    today, later = plan
+    twin = row(today.group, TODAY, trust=trust, created_at=NOW)
+    expire(clock, later) if withdraw == "expire" else WITHDRAWALS[withdraw](house, later)
+    assert state_of(today) == AS_BEFORE
+    assert (fresh(twin).state, fresh(twin).superseded_by_id) == (State.MERGED, today.pk)
+    assert (fresh(today).trust == Trust.VERIFIED) == (trust == Trust.VERIFIED)
+    assert contents(house) == [TODAY]
+
+
+@pytest.mark.parametrize("withdraw", WITHDRAWALS)
+def test_today_s_text_that_waits_to_replace_a_plan_does_not_keep_it(
+    house: House, plan: tuple[Memory, Memory], withdraw: str
+) -> None:
+    today, later = plan
+    verbs.verify(house.person, later.id)
+    send(house, "/memories", 202, content=TODAY, supersedes=str(later.id), group="ledger")
+    getattr(verbs, withdraw)(house.person, later.id)
+    assert state_of(today) == AS_BEFORE
+    assert contents(house) == [TODAY]
+
+
+@pytest.mark.parametrize("which", ["other", "plan"])
+def test_no_edit_repeats_a_text_that_counts_until_a_plan_begins(
+    house: House, plan: tuple[Memory, Memory], which: str
+) -> None:
+    today, later = plan
+    other = later if which == "plan" else kept(house.agent, "The lighthouse is white.", group="ledger")
+    refused = send(house, f"/memories/{other.id}", 409, method="patch", content=TODAY)
+    assert str(today.id) in refused["message"]
+    assert "2026-06-03" in refused["message"]
+
+
+def test_no_restore_repeats_a_text_that_counts_until_a_plan_begins(house: House, clock: Clock) -> None:
+    clock(NOW)
+    former = kept(house.person, TODAY, group="ledger", scope="group")
+    undo = send(house, f"/memories/{former.id}/forget")["undo"]
+    today = kept(house.person, TODAY, group="ledger", scope="group")
+    kept(house.person, LATER, supersedes=today.id, valid_from=START)
+    assert str(today.id) in send(house, f"/memories/{former.id}/restore", 409)["message"]
+    assert str(today.id) in send(house, "/undo", 409, undo=undo)["message"]
+
+
+@pytest.mark.parametrize("back", ["undo", "restore"])
+@pytest.mark.parametrize("trust", ["candidate", "active"])
+def test_a_plan_comes_back_after_a_copy_of_today_s_text_was_merged(
+    house: House, clock: Clock, plan: tuple[Memory, Memory], trust: str, back: str
+) -> None:
+    today, later = plan
+    twin = row(today.group, TODAY, trust=trust, created_at=NOW)
+    undo = send(house, f"/memories/{later.id}/forget")["undo"]
+    if back == "undo" and trust == "active":
+        assert str(today.id) in send(house, "/undo", 409, undo=undo)["message"]
+        return
+    send(house, "/undo", undo=undo) if back == "undo" else send(house, f"/memories/{later.id}/restore")
+    assert (fresh(today).state, fresh(later).state) == (State.SUPERSEDED, State.LIVE)
+    assert fresh(twin).state == (State.LIVE if trust == "candidate" else State.MERGED)
+    assert contents(house) == [TODAY]
+    clock(START + DAY)
     assert contents(house) == [LATER]

@@ -23,6 +23,7 @@ from access.models import AuditEntry, RowChange
 from memories.lifecycle.undo.reverse import Terms, held_error, reverse
 from memories.lifecycle.undo.rows import rows_of
 from memories.models import Memory
+from memories.queries.versions import refuse_unseen
 from memories.store.policy import Change, held_back
 from storage.compiled_queries import CompiledQuery
 from storage.encryption.pages import BLOCK_BYTES, decrypt_block, encrypt_block
@@ -152,5 +153,6 @@ def _refuse_held(actor: Actor, change: Change | None, entries: list[AuditEntry])
         return
     ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
     for memory in Memory.objects.filter(id__in=ids).select_related("group"):
+        refuse_unseen(actor, memory)  # it was moved since
         if why := held_back(actor, change, memory):
             raise held_error(why, field=UNDO)

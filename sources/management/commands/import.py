@@ -72,7 +72,10 @@ class Command(FaceCommand):
         if options["undo"]:
             with tqdm(unit="write", file=sys.stderr, disable=None, leave=False) as bar:
                 done = undo_import(
-                    operator(), options["undo"], on_progress=lambda count: bar.update(count - bar.n)
+                    operator(),
+                    options["undo"],
+                    on_progress=lambda count: bar.update(count - bar.n),
+                    dry_run=options["dry_run"],
                 )
             return CommandAnswer(UndoneImport.json(done), done.as_text())
         if options["file"] is None:

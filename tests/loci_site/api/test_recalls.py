@@ -5,6 +5,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from access.models import Group, Membership, Role
+from access.tokens import operator
+from memories.browse.recalls import recall_id, with_hits
+from memories.browse.serializers import WITHHELD
+from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
 from memories.recall_log import COUNTER, pack_hits
 from tests.loci_site.api.conftest import Caller
@@ -130,3 +134,16 @@ def test_a_recall_of_a_body_takes_its_filters_in_where(owner: Caller) -> None:
     assert (refused["field"], refused["message"]) == ("where", "There is no filter 'importance'.")
     assert "min_importance" in refused["hint"]
     assert owner.post("/recall", asked | {"min_importance": 9}, status=422)["field"] == "min_importance"
+
+
+def test_a_question_with_a_quarantined_text_is_withheld_from_agents(owner: Caller, ledger: Group) -> None:
+    text = "The deploy port is 8081."
+    stored = owner.store(text)
+    same, other = logged("bob/agent", ledger, text, Memory.objects.get(id=stored["id"])), "deploy port"
+    logged("bob/agent", ledger, other)
+    assert questions(owner) == [other, text]
+    verbs.quarantine(operator(), stored["id"], reason="unsafe")
+    assert questions(owner) == [other, WITHHELD]
+    assert owner.get(f"/recalls/{recall_id(same)}")["question"] == WITHHELD
+    [logged_same] = with_hits(operator(), [same])
+    assert logged_same.row.query == text

@@ -21,6 +21,7 @@ from tests.loci_site.mcp.people import Agent
 from tests.loci_site.mcp.wire import (
     ACCEPT,
     LEGACY,
+    META,
     MODERN,
     body_of,
     call,
@@ -231,3 +232,19 @@ def test_a_larger_limit_lets_a_large_text_reach_the_tool(alice: Agent, settings:
     result = send(tool_call("store_memory", {"content": "x" * 5_000_000}), alice.secret).message["result"]
     assert result["isError"]
     assert "5,000,000 characters; at most 100,000" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", [LEGACY, MODERN])
+@pytest.mark.parametrize("place", ["method", "resource", "prompt", "tool"])
+def test_an_error_masks_a_secret_that_it_quotes(alice: Agent, place: str, version: str) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    method, params = {
+        "method": (secret, {}),
+        "resource": ("resources/read", {"uri": f"loci://{secret}"}),
+        "prompt": ("prompts/get", {"name": secret}),
+        "tool": ("tools/call", {"name": secret, "arguments": {}}),
+    }[place]
+    body = call(method, params | {"_meta": META} if version == MODERN else params)
+    said = send(body, alice.secret, version=version).content.decode()
+    assert "rror" in said
+    assert secret not in said

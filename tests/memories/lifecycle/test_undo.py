@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -417,3 +418,28 @@ def test_an_undone_version_is_labelled_as_undone_and_not_as_corrected(alice: Use
     assert restored.consequences == ("recall returns it again", f"{edited.id} is superseded")
     assert label_of(fresh(edited)).startswith("superseded: its text was corrected")
     assert not AuditEntry.objects.filter(memory_id=edited.id, operation=Operation.FORGET).exists()
+
+
+@pytest.mark.parametrize("trust", ["active", "verified"])
+@pytest.mark.parametrize("change", ["store", "edit", "dispute"])
+def test_an_undo_says_nothing_of_a_group_that_its_caller_may_not_see(
+    alice: User, bob: User, ledger: Group, change: str, trust: str
+) -> None:
+    vault = Group.objects.create(slug="vault", private=True)
+    set_member(operator(), vault, user=alice, role="curator")
+    set_member(operator(), ledger, user=alice, role="curator")
+    writer = agent(bob)
+    with collecting_rows() as stored:
+        memory = kept(writer, TEXT, group="ledger", scope="group")
+    made: dict[str, Callable[[], Any]] = {
+        "store": lambda: None,
+        "edit": lambda: edit(writer, memory.id, EditDraft(tags=("ports",))),
+        "dispute": lambda: dispute(writer, memory.id, reason="it moved"),
+    }
+    with collecting_rows() as written:
+        made[change]()
+    id_ = undo_id_of(writer, stored if change == "store" else written)
+    move(operator(), memory.id, "vault")
+    Memory.objects.filter(pk=memory.pk).update(trust=trust)
+    with pytest.raises(NotFound, match=r"Memory not found, or you don't have access\."):
+        undo_write(writer, id_)

@@ -8,10 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
 from memories.draft import Draft
-from memories.lifecycle.target import find_live_twin
 from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
-from memories.queries.by_text import live_copies
+from memories.queries.by_text import find_twin, live_copies
 from memories.search.in_memory import sync as following
 from memories.store.bulk import store_many
 from memories.store.existing import dress_key, find_sources, find_texts, text_key
@@ -121,9 +120,10 @@ def test_twins_are_looked_up_by_their_fold(many: Group) -> None:
         assert live_copies(wanted) == [shouted]
     assert "memory_texts (<expr>=? AND group_id=?)" in plan_of(statements(seen)[0])
     again = row(many, OLD, state="superseded")
-    with CaptureQueriesContext(connection) as seen:
-        assert find_live_twin(again) == wanted
-    assert "memory_texts (<expr>=? AND group_id=? AND type=? AND scope=?)" in plan_of(statements(seen)[0])
+    for counts in (False, True):
+        with CaptureQueriesContext(connection) as seen:
+            assert find_twin(again, counts=counts) == wanted
+        assert "memory_texts (<expr>=? AND group_id=? AND type=? AND scope=?)" in plan_of(statements(seen)[0])
 
 
 @pytest.mark.parametrize("tie", ["thread", "superseded_by", "root", "author", "token"])
