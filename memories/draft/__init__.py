@@ -224,6 +224,8 @@ def check_draft(draft: Draft) -> Draft:
         BY_NAME["position"].kind.clean(draft.position, field="position")
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
+    if draft.type != Type.EPISODIC and draft.valid_to and draft.valid_to == draft.valid_from:
+        raise InvalidInput("valid_to is valid_from: it would never count.", field="valid_to")
     thread = clean_line(draft.thread, field="thread", max_chars=200)
     if is_web:
         checked[_OUTSIDE] = True

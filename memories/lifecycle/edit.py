@@ -299,7 +299,7 @@ def _write_version(
     new.refresh_from_db()
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
-    if old.valid_from is not None and old.valid_from > now and draft.valid_from != old.valid_from:
+    if draft.valid_from != old.valid_from:
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)

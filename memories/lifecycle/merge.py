@@ -1,5 +1,6 @@
 """One memory takes the place of another: superseded, it was true until now; merged, two become one. Both stay as history."""
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -157,8 +158,10 @@ def _unite(
     said: dict[str, Any] = {"from": str(source.id), "reason": reason}
     if values["valid_from"] != survivor.valid_from:  # who said that it is true from an earlier day
         said["valid_from_by"] = source.author_name
-    seen = {"state": State.LIVE, "updated_at": survivor.updated_at}
+    seen, former = {"state": State.LIVE, "updated_at": survivor.updated_at}, copy(survivor)
     differences = change_row(actor, Operation.MERGE, survivor, values, seen=seen, **said)
+    for plan in (former, source):
+        bring_plan_forward(actor, plan, survivor, timezone.now())
     rows = move_references(source.root_key, into.root_key)
     is_new_version = survivor.pk != into.pk
     payload = {

@@ -45,7 +45,7 @@ from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
 from memories.store.for_review import link_successor
 from memories.store.policy import Change, is_by_agent, log_of
-from memories.store.supersede import call_off_plan
+from memories.store.supersede import call_off_plan, move_ends
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.left_out import also_left_out, left_out_with
 from memories.store.withdrawn.tombstones import lay_tombstone
@@ -176,6 +176,9 @@ def _carry_out_retraction(
             lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
             gone = _withdraw_with(actor, twins)
             followed = withdraw_derived(actor, reach)
+            if placed.head is not None and placed.head.valid_from != memory.valid_from:
+                now = timezone.now()
+                move_ends(actor, memory, placed.head.valid_from or now, now)
             return replace(followed, changed=followed.changed + gone)
 
         consequences += [

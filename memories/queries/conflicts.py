@@ -31,6 +31,11 @@ _OTHER_KINDS: Final = sorted(set(LinkKind) - {LinkKind.CONFLICT})
 
 
 _MAX_STEPS = 20  # versions of a plan that edits replaced; a longer path names nothing
+_CORRECTED: Final = (
+    State.SUPERSEDED,
+    State.RETRACTED,
+    State.MERGED,
+)  # once retired, another row stands for them
 
 
 @dataclass(frozen=True)
@@ -199,17 +204,17 @@ def read_plan(head: Memory, now: datetime) -> _Plan:
     """The plan whose current version is `head`; without `replaces` if its day has come or it replaces nothing."""
     if has_begun(head, now):
         return _Plan((head,), ())
+    plan = read_replaced(head)
+    return plan._replace(replaces=tuple(row for row in plan.replaces if is_outlasting(row, now)))
+
+
+def read_replaced(head: Memory) -> _Plan:
+    """The rows of a fact, and whatever it replaced or is to replace."""
     rows, replaces, step = [head], list[Memory](), [head]
-    for _ in range(_MAX_STEPS):
+    while step:
         before = Memory.objects.select_related("group", "thread").filter(superseded_by__in=step)
         found = list(before.exclude(pk__in=[row.pk for row in rows]).order_by("key"))
-        replaces += [row for row in found if is_outlasting(row, now)]
-        step = [
-            row
-            for row in found
-            if row.retired_at is not None and row.state in (State.SUPERSEDED, State.RETRACTED)
-        ]
+        replaces += [row for row in found if row.retired_at is None and row.state == State.SUPERSEDED]
+        step = [row for row in found if row.retired_at is not None and row.state in _CORRECTED]
         rows += step
-        if not step:
-            break
     return _Plan(tuple(rows), tuple(replaces))

@@ -21,6 +21,7 @@ from memories.language.cleaning import fold
 from memories.models import Memory, MemoryFinding
 from memories.queries.snapshot import as_json
 from memories.store.neighbours import is_overwriting
+from memories.store.supersede import move_ends
 from memories.store.threads import TextColumns, filter_tokens, text_columns
 from memories.types import Type
 from relations.models import EntityAlias
@@ -157,6 +158,7 @@ def reinforce(
         was, start = memory.valid_from, starts.get(memory.key)
         if was is not None and start is not None and start < was:
             values["valid_from"] = start
+            move_ends(actor, memory, start, now)
         changes = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in values.items()}
         for name, value in values.items():
             setattr(memory, name, value)

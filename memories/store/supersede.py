@@ -3,6 +3,7 @@
 If the other is dated ahead and is withdrawn before its day, the current fact stays valid until the plan comes back.
 """
 
+from copy import copy
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -18,9 +19,9 @@ from memories.draft.registry import values_from_json
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.by_text import find_twin
-from memories.queries.conflicts import read_plan
+from memories.queries.conflicts import read_plan, read_replaced
 from memories.queries.versions import head_of
-from memories.queries.visibility import has_begun
+from memories.queries.visibility import has_begun, is_outlasting
 from memories.store.change import change_row
 from memories.store.derived import withdraw_replaced
 from memories.store.for_review import settle_doubts
@@ -47,7 +48,10 @@ def replace_memory(
     values = {"state": State.SUPERSEDED, "superseded_by": new} | end
     change_row(actor, Operation.SUPERSEDE, old, values, seen={"state": State.LIVE}, by=str(new.id))
     settle_doubts(actor, old, operation)
-    bring_plan_forward(actor, old, new, now)
+    if operation == Operation.EDIT and new.valid_from != old.valid_from:
+        move_ends(actor, old, new.valid_from or now, now)
+    else:
+        bring_plan_forward(actor, old, new, now)
     withdraw_replaced(actor, old)
 
 
@@ -60,25 +64,34 @@ def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetim
 
 
 def bring_plan_forward(actor: Actor, plan: Memory, new: Memory, now: datetime) -> None:
-    """If `new` begins before the plan that it replaces would have, end what the plan was to replace then already."""
+    """If `new` begins before the plan whose place it takes would have, end what the plan was to replace then already."""
     start = new.valid_from or now
     if plan.valid_from is not None and now < plan.valid_from and start < plan.valid_from:
         move_ends(actor, plan, start, now)
 
 
 def move_ends(
-    actor: Actor, plan: Memory, start: datetime, now: datetime, *, end: datetime | None = None
+    actor: Actor, plan: Memory, start: datetime, now: datetime, *, was: datetime | None = None
 ) -> None:
-    """End what a fact dated ahead was to replace at another `start`, and log it; in the caller's transaction.
+    """End what a plan is to replace when it begins, at `start`, and log it; in the caller's transaction.
 
-    Until now it ends at `end`, by default when the plan begins.
+    `plan` is any version of it with its former day. If one of its days (`was`) has come and `start` is ahead, what ended then
+    counts again. An end that a memory had before, and that is earlier, stays.
     """
-    replaced = Memory.objects.filter(
-        superseded_by=plan, state=State.SUPERSEDED, retired_at=None, valid_to=end or plan.valid_from
-    )
-    for row in replaced.exclude(type=Type.EPISODIC).select_related("group"):
-        ended = max(filter(None, [start, row.valid_from]))
-        change_row(actor, Operation.SUPERSEDE, row, {"valid_to": ended, "valid_to_known_at": now})
+    rows, replaced = read_replaced(plan)
+    was = min(was or plan.moment, *(row.moment for row in rows))
+    for row in replaced:
+        has_ended = row.valid_to is not None and row.valid_to >= was
+        if not is_outlasting(row, now) and not (has_ended and start > now):
+            continue
+        then = copy(row)
+        for name, value in (former := _former_end(row)).items():
+            setattr(then, name, value)
+        end = former | valid_time_end(then, Memory(valid_from=start), now)
+        if end.get("valid_to", row.valid_to) != row.valid_to:
+            change_row(actor, Operation.SUPERSEDE, row, end)
+        if row.valid_from is not None and not has_begun(row, now):  # a plan itself: another one follows it
+            move_ends(actor, row, min(start, row.valid_from), now, was=min(was, row.valid_from))
 
 
 def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
@@ -156,7 +169,7 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
         values |= _merge_twin(actor, row, now)
         change_row(actor, Operation.SUPERSEDE, row, values, plan=str(plan.id))
         if not has_begun(row, now) and row.valid_from is not None:  # a plan itself: its day counts again
-            move_ends(actor, row, row.valid_from, now, end=plan.valid_from)
+            move_ends(actor, row, row.valid_from, now)
     return revived
 
 
@@ -227,10 +240,10 @@ def is_withdrawn_now(memory: Memory) -> bool:
 
 def _former_end(row: Memory) -> dict[str, Any]:
     """The end of a memory's valid time before a plan was to replace it; none if the log does not tell."""
+    former = dict[str, Any]()
     for entry in log_of(row, Operation.SUPERSEDE):
-        payload = entry.payload
-        if "by" not in payload:
-            continue
-        changed = payload_changes(payload)
-        return values_from_json({name: changed[name][0] for name in _END_FIELDS if name in changed})
+        changed = payload_changes(entry.payload)
+        former |= {name: changed[name][0] for name in _END_FIELDS if name in changed}
+        if "by" in entry.payload:
+            return values_from_json(former)
     return dict.fromkeys(_END_FIELDS)

@@ -42,9 +42,11 @@ from memories.lifecycle.undo.words import describe, operation_of, told
 from memories.models import FindingStatus, Memory, MemoryFinding, Tombstone, TombstoneKind
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
+from memories.queries.visibility import has_begun
 from memories.store.derived import find_reach, withdraw_derived
 from memories.store.places import all_places
 from memories.store.policy import Change, held_with
+from memories.store.supersede import move_ends
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
 from memories.store.withdrawn.left_out import left_out_with
 from memories.store.withdrawn.marks import LABELS, refuse_withdrawn_texts
@@ -501,6 +503,9 @@ class _Reversal:
         refresh_around(self._touched)
         refresh_threads(sorted(self._left_threads))
         back = [memory for key in self._back if (memory := self.memories[key]).state == State.LIVE]
+        for memory in back:  # its day counts again, whatever the day of what stood in its place
+            if memory.valid_from is not None and (memory.version > 1 or not has_begun(memory, self.now)):
+                move_ends(self.actor, memory, memory.valid_from, self.now)
         for link in additions("comparisons of what counts anew") if back else ():
             link(self.actor, back)
         taken = [row for row in self._taken if row.last]
