@@ -16,13 +16,16 @@ or it is refused. REST, MCP, the commands and the browser all read this table.
   confidence is below the group's: the new text's, or else the memory's own.
 - **verified or pinned**: a person verified or pinned the memory. The column says what happens whatever the group's policy;
   an empty cell: as the policy says. So does a change that would end, withdraw, hide or destroy such a memory, as restoring a plan does.
+  A purge by an agent is refused also if only a former version was verified, or what was merged into the memory, or if it is
+  itself merged or superseded by now.
 - A policy holds back changes of memories that recall returns: active and verified ones.
 
 A **dispute** is a fact next to trust. It changes neither the memory's trust nor its rank, and decay and cleanup take no
 notice of it. Recall, lists, pages and commands label the memory "disputed by NAME: reason", and the Review has a card. A
 curator settles it: *verify* or *approve* keeps the memory as it is, *reject* and *retract* withdraw it, and another text
-in its place settles it too. One person has at most one open dispute of a memory, and 50 open disputes and 50 waiting
-proposals in a group, over all tokens; jobs have no such limit.
+in its place settles it too. One person has at most one open dispute of a memory, and 50 open disputes, 50 waiting proposals
+and 50 waiting replacements in a group, over all tokens; an undo or a restore that would open more is refused. Jobs have no
+such limit.
 
 In an answer, a text that contradicts or nearly repeats a verified memory stands after it, whatever its importance or
 confidence, and a contradiction is marked "contradicts what NAME verified".

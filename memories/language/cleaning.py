@@ -176,8 +176,12 @@ def fold(text: str) -> str:
     """The text without differences in looks: case, width, white space, invisible and look-alike letters."""
     if text.isascii():  # no look-alikes and nothing invisible
         return " ".join(text.lower().split())
-    plain = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE).translate(_CONFUSABLES)
-    return " ".join(plain.split())
+    return " ".join(fold_letters(text).split())
+
+
+def fold_letters(text: str) -> str:
+    """The text without differences in looks, its white space as it is."""
+    return unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE).translate(_CONFUSABLES)
 
 
 def without_marks(text: str) -> str:

@@ -4,7 +4,7 @@ Each verb that may wait is a `ProposalKind` that an app adds. `memories.review.p
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -21,7 +21,6 @@ from access.actor import Actor
 from access.additions import additions
 from access.audit import collecting_rows
 from access.audit.operations import Operation
-from access.errors import Conflict
 from access.groups import hold_groups
 from access.groups.guarding import OnHold, admit
 from access.models import ApiToken, Group
@@ -29,15 +28,13 @@ from memories.draft import clean_reason
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import as_json
-from memories.store.for_review import MAX_OPEN
+from memories.store.for_review import DISPUTES, REPLACEMENTS, Cap
 from memories.store.policy import Change, held_back, held_with
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
 # The verb of a proposal to take the text of a file that changed together with its memory.
 FILE_TEXT: Final = "file"
-# Of one person in one group, over all tokens: as many as open disputes, for the same reason.
-MAX_WAITING: Final = MAX_OPEN
 # A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
 # a memory may dispute it as well.
 _WATCHED: Final = ("state", "pinned", "tags", "importance", "expires_at", "metadata", "superseded_by_id")
@@ -152,7 +149,7 @@ def propose(
         same = next((row for row in waiting.order_by("key") if row.arguments == arguments), None)
         if same is not None:
             return same
-        _check_may_propose(actor, group, now)
+        PROPOSALS.check(actor, group)
         proposal = Proposal.objects.create(
             verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments,
             reason=reason, why=why, actor=actor.name, via=actor.via, token=actor.token_id, client=actor.client[:120],
@@ -162,18 +159,16 @@ def propose(
     return proposal
 
 
-def _check_may_propose(actor: Actor, group: Group, now: datetime) -> None:
-    """Raise Conflict if too many proposals of this person, with whichever token, wait in the group; jobs may make any number."""
-    if actor.user_id is None:
-        return
+def _find_own(actor: Actor) -> Iterator[int]:
+    """The group's key of each proposal of a person, with whichever token, that waits and is not stale."""
     tokens = ApiToken.objects.filter(user=actor.user_id).values("id")
     own = Q(token__in=tokens) | Q(token=None, actor=actor.name)
-    rows = waiting_proposals(now).filter(own, group=group).select_related("memory")
-    if sum(not is_stale(row) for row in rows) >= MAX_WAITING:
-        raise Conflict(
-            f"{MAX_WAITING} proposals of yours wait in '{group.slug}', the most that one person may have.",
-            hint="Nothing was changed. Ask a curator to decide about them in the Review, or undo some.",
-        )
+    rows = waiting_proposals(timezone.now()).filter(own).select_related("memory")
+    return (row.group_id for row in rows if not is_stale(row))
+
+
+PROPOSALS: Final = Cap("proposals of yours wait", "undo some", _find_own)
+CAPS: Final = (DISPUTES, REPLACEMENTS, PROPOSALS)
 
 
 def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> str:

@@ -1,6 +1,8 @@
 """What writes leave for a person to decide: links between memories, and doubt about one, which leaves its row alone."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,6 +12,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
+from access.models import Group
 from memories.models import Doubt, DoubtStatus, Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.labels import read_doubts
@@ -22,6 +25,58 @@ LINKS = ManyInsert(Link)
 
 # Open ones of one person in one group, over all tokens. More than a curator reads at once; a loop reaches it in seconds.
 MAX_OPEN: Final = 50
+
+
+@dataclass(frozen=True)
+class Cap:
+    """What one person may have MAX_OPEN of in a group; jobs may have any number.
+
+    `find` returns the key of the group of each open one. `what` and `hint` are the words of the refusal.
+    """
+
+    what: str
+    hint: str
+    find: Callable[[Actor], Iterable[int]]
+
+    def count(self, actor: Actor) -> Counter[int]:
+        """How many of the actor's are open, by the group's key."""
+        return Counter(self.find(actor) if actor.user_id is not None else ())
+
+    def check(self, actor: Actor, group: Group) -> None:
+        """Raise Conflict if one more may not be open. Under the group's lock."""
+        if self.count(actor)[group.key] >= MAX_OPEN:
+            raise self._refusal(group)
+
+    def check_opened(self, actor: Actor, before: Counter[int]) -> None:
+        """Raise Conflict if more are open than `before`, and too many."""
+        for key, count in self.count(actor).items():
+            if count > max(before[key], MAX_OPEN):
+                raise self._refusal(Group.objects.get(pk=key))
+
+    def _refusal(self, group: Group) -> Conflict:
+        return Conflict(
+            f"{MAX_OPEN} {self.what} in '{group.slug}', the most that one person may have.",
+            hint=f"Nothing was changed. Ask a curator to decide about them in the Review, or {self.hint}.",
+        )
+
+
+def _find_replacements(actor: Actor) -> Iterable[int]:
+    waiting = Link.objects.filter(
+        kind=LinkKind.CONFLICT, status=LinkStatus.OPEN, evidence__has_key=ON_APPROVAL,
+        source__author=actor.user_id, source__trust=Trust.CANDIDATE, source__state=State.LIVE,
+    )  # fmt: skip
+    return waiting.values_list("target__group", flat=True)
+
+
+def _find_disputes(actor: Actor) -> Iterable[int]:
+    # A doubt about what is no longer live stays open for its return, and the Review does not show it.
+    live = Memory.objects.filter(Q(key=OuterRef("memory")) | Q(root=OuterRef("memory")), state=State.LIVE)
+    own = Doubt.objects.filter(Exists(live), raised_by(actor), status=DoubtStatus.OPEN)
+    return own.values_list("memory__group", flat=True)
+
+
+REPLACEMENTS: Final = Cap("replacements of yours wait", "retract some", _find_replacements)
+DISPUTES: Final = Cap("disputes of yours are open", "undo some", _find_disputes)
 
 
 def link(
@@ -61,15 +116,8 @@ def link_successor(
     An existing conflict link between the two takes this meaning and is reopened. Raises Conflict if as many of this
     person's candidates wait already to replace memories of the group as one person may have; imports and jobs may have more.
     """
-    waiting = Link.objects.filter(
-        kind=LinkKind.CONFLICT, status=LinkStatus.OPEN, evidence__has_key=ON_APPROVAL, target__group=old.group_id,
-        source__author=actor.user_id, source__trust=Trust.CANDIDATE, source__state=State.LIVE,
-    )  # fmt: skip
-    if actor.user_id is not None and actor.run is None and waiting.count() >= MAX_OPEN:
-        raise Conflict(
-            f"{MAX_OPEN} replacements of yours wait in '{old.group.slug}', the most that one person may have.",
-            hint="Nothing was stored. Ask a curator to decide about them in the Review, or retract some.",
-        )
+    if actor.run is None:
+        REPLACEMENTS.check(actor, old.group)
     reason, evidence = f"will {operation} it once approved", {ON_APPROVAL: operation.value}
     found, _ = link(actor, candidate, old, kind=LinkKind.CONFLICT, reason=reason, evidence=evidence)
     if found is not None and ON_APPROVAL not in found.evidence:
@@ -132,16 +180,7 @@ def check_may_doubt(actor: Actor, memory: Memory) -> None:
         raise Conflict(
             f"You have disputed {memory.id} already.", hint="Nothing was changed. A curator decides about it."
         )
-    # A doubt about what is no longer live stays open for its return, and the Review does not show it.
-    live = Memory.objects.filter(Q(key=OuterRef("memory")) | Q(root=OuterRef("memory")), state=State.LIVE)
-    own = Doubt.objects.filter(
-        Exists(live), raised_by(actor), memory__group=memory.group_id, status=DoubtStatus.OPEN
-    )
-    if actor.user_id is not None and own.count() >= MAX_OPEN:
-        raise Conflict(
-            f"{MAX_OPEN} disputes of yours are open in '{memory.group.slug}', the most that one person may have.",
-            hint="Nothing was changed. Ask a curator to decide about them in the Review, or undo some.",
-        )
+    DISPUTES.check(actor, memory.group)
 
 
 def raise_doubt(actor: Actor, memory: Memory, reason: str) -> None:

@@ -129,15 +129,16 @@ class TextPlace:
         return sum(self.model._base_manager.filter(pk__in=some).delete()[0] for some in parts)
 
     def _blank(self, doomed: PurgedTexts, found: Sequence[tuple[Any, ...]]) -> int:
-        quotes = self.looks_for(doomed)
+        quotes, gone = self.looks_for(doomed), 0
         for pk, *values in found:
             now = dict[str, Any]()
             for column, value in zip(self.columns, values, strict=True):
                 limit = getattr(self.model._meta.get_field(column), "max_length", None)
-                if (blanked := quotes.blank(value)) != value:
-                    now[column] = blanked[:limit] if limit and isinstance(value, str) else blanked
+                blanked = quotes.blank(value)
+                now[column] = blanked[:limit] if limit and isinstance(value, str) else blanked
             self.model._base_manager.filter(pk=pk).update(**now)
-        return len(found)
+            gone += not quotes.are_in([*now.values()])
+        return gone
 
     def describe(self, actor: Actor, doomed: PurgedTexts) -> Iterator[str]:
         """Lines with the rows that quote a text: by name what the actor may read, and the number of the others."""

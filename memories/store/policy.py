@@ -21,7 +21,7 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
 from memories.queries.conflicts import read_plan
 from memories.queries.labels import doubts_of
-from memories.queries.versions import refuse_unseen, versions_of
+from memories.queries.versions import head_of, refuse_unseen, versions_of
 from memories.types import VISIBLE_TRUSTS, Trust
 
 
@@ -204,7 +204,10 @@ def _own_protection(memory: Memory) -> str:
 
 
 def _was_pinned_by_person(memory: Memory) -> bool:
-    """True if a person pinned a memory, or if the log does not tell."""
+    """True if a person pinned a memory, or if the log does not tell; an edit carries the pin on, and the newest version has it."""
+    head = head_of(memory)
+    if head.root_key == memory.root_key and not head.pinned:
+        return False
     ids = [version.id for version in versions_of(memory)]
     pins = AuditEntry.objects.filter(
         origin=audit.OWN, memory_id__in=ids, operation__in=[Operation.PIN, Operation.UNPIN]

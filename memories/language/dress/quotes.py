@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Length
 
-from memories.language.cleaning import fold
+from memories.language.cleaning import fold_letters
 
 MAX_LEVELS: Final = 5  # of JSON in strings of JSON, and of escapes of escapes
 _ESCAPE: Final = re.compile(
@@ -124,7 +124,7 @@ _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")  # of a plain text: seven times as fast
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _JSON_VALUE: Final = re.compile(rf"{_JSON_STRING.pattern}|[^\s\"\[\]{{}},:]+")
-_fold_letter: Final = lru_cache(maxsize=4096)(fold)
+_fold_letter: Final = lru_cache(maxsize=4096)(fold_letters)
 
 
 class Quotes:
@@ -243,14 +243,14 @@ class Quotes:
 
 def _fold_words(text: str) -> str:
     """The words of a text, folded, with a space around each."""
-    return f" {' '.join(_WORD.findall(fold(text)))} "
+    return f" {' '.join(_WORD.findall(fold_letters(text)))} "
 
 
 def _spans_of(value: str, text: str) -> Iterator[tuple[int, int]]:
     """The position of a folded text in a value, including the full stop after it."""
-    letters, places = list[str](), list[int]()
-    for place, letter in enumerate(value):
-        folded = " " if letter.isspace() else _fold_letter(letter)
+    letters, places = list[str](), list[tuple[int, int]]()
+    for place in _places_of_letters(value):
+        folded = _fold_letter(value[slice(*place)])
         letters.append(folded)
         places += [place] * len(folded)
     words = list(_WORD.finditer("".join(letters)))
@@ -258,9 +258,27 @@ def _spans_of(value: str, text: str) -> Iterator[tuple[int, int]]:
     start, first, counted = joined.find(text), 0, 0
     while start >= 0:
         first, counted = first + joined.count(" ", counted, start), start
-        begin, end = places[words[first].start()], places[words[first + count - 1].end() - 1] + 1
+        begin, end = places[words[first].start()][0], places[words[first + count - 1].end() - 1][1]
         yield begin, end + (value[end : end + 1] in tuple(".!?…。！？"))
         start = joined.find(text, start + len(text) - 1)
+
+
+def _places_of_letters(value: str) -> Iterator[tuple[int, int]]:
+    """The begin and end of each letter with what joins it: folded one by one, they are the folded value."""
+    begin = 0
+    for at, sign in enumerate(value):
+        if at and not _joins(sign):
+            yield begin, at
+            begin = at
+    if value:
+        yield begin, len(value)
+
+
+@lru_cache(maxsize=4096)
+def _joins(sign: str) -> bool:
+    """True if normalising may make one letter of a sign and what is before it: a mark, or a part of a Hangul syllable."""
+    first = unicodedata.normalize("NFKD", sign)[0]
+    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -190,10 +190,8 @@ def preview_purge(actor: Actor, memories: Sequence[Memory], *, quotes: bool = Fa
 
 
 def _refuse_protected(actor: Actor, doomed: PurgeTargets) -> None:
-    """Raise NotPermitted if the actor is an agent and a person verified or pinned what it would destroy or hide."""
-    now = timezone.now()
-    counting = (row for row in doomed.rows if row.superseded_by_id is None or counts(row, now))
-    held_with(actor, Change.PURGE, doomed.own[0], (*counting, *doomed.hidden))
+    """Raise NotPermitted if the actor is an agent and a person verified or pinned what it would destroy or hide, in any version."""
+    held_with(actor, Change.PURGE, doomed.own[0], (*doomed.rows, *doomed.hidden))
 
 
 def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:

@@ -4,7 +4,7 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 `reverse()`. It writes rows itself, so it is a change that can be reversed in its turn.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -29,6 +29,7 @@ from access.models import AuditEntry, Group, RowChange
 from memories.draft import guard_draft, held_for_person, stored_door
 from memories.entities.lines import refuse_stated
 from memories.lifecycle.edit import as_draft
+from memories.lifecycle.propose import CAPS
 from memories.lifecycle.target import (
     check_no_live_copy,
     check_not_barred,
@@ -171,6 +172,7 @@ class _Reversal:
         self._back: list[int] = []  # keys of memories that count again
         self._tied: list[int] = []  # keys of memories whose group or place in a chain is put back
         self._torn: dict[int, UUID] = {}
+        self._open: list[Counter[int]] = []  # what waits for a person already, as CAPS count it
         # The texts that were live in each group, and that are.
         self._lost: dict[Group, list[str]] = defaultdict(list)
         self._gained: dict[Group, list[str]] = defaultdict(list)
@@ -183,6 +185,7 @@ class _Reversal:
         groups = set(wanted.values_list("group_id", flat=True))
         groups |= {value for row in rows for value in row.values.get("group_id", ()) if row.is_memory}
         hold_groups(groups)
+        self._open = [cap.count(self.actor) for cap in CAPS]
         self.memories = wanted.select_related(*RELATED_ROWS).in_bulk()
         self._tied = [row.row for row in rows if row.is_memory and not _TIES.isdisjoint(row.values)]
         self._torn = self._find_torn()
@@ -488,11 +491,14 @@ class _Reversal:
         """Refresh what searches read, mark what was taken back, and log.
 
         Raises:
-            Conflict: a chain would be in two groups, since versions joined it after a move.
+            Conflict: a chain would be in two groups, since versions joined it after a move, or more would wait for a
+                person again than may.
             GroupFull: more would count again than a group has room for.
         """
         for group, gained in self._gained.items():
             GroupRoom().take(group, gained, self._lost[group], is_written=True)
+        for cap, before in zip(CAPS, self._open, strict=True):
+            cap.check_opened(self.actor, before)
         for key, id_ in self._find_torn().items():
             if key not in self._torn:
                 line = gettext(

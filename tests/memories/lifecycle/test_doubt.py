@@ -1,16 +1,18 @@
 """Doubt is a fact next to trust: who disputes a memory, why, and who settled it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
+from access.actor import Actor
 from access.audit import collecting_rows
 from access.errors import Conflict
 from access.models import AuditEntry, Group
 from memories.browse.listing import ListFilter, list_memories
 from memories.draft import Draft, EditDraft
-from memories.lifecycle import propose, verbs
+from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.models import Doubt, Memory, Proposal
@@ -175,7 +177,7 @@ def test_a_person_has_so_many_open_disputes_in_a_group_over_all_tokens(
 def test_a_person_has_so_many_waiting_proposals_in_a_group_over_all_tokens(
     monkeypatch: pytest.MonkeyPatch, alice: User, bob: User, ledger: Group, memory: Memory
 ) -> None:
-    monkeypatch.setattr(propose, "MAX_WAITING", 2)
+    monkeypatch.setattr(for_review, "MAX_OPEN", 2)
     verbs.verify(person(alice), memory.id)
     one = agent(bob, name="one")
     assert verbs.forget(one, memory.id).queued
@@ -215,3 +217,63 @@ def test_a_person_has_so_many_waiting_replacements_in_a_group_over_all_tokens(
         replace(2)
     verbs.retract(agent(bob), waiting[0].id)
     assert replace(2).trust == "candidate"
+
+
+def written(actor: Actor, call: Callable[[], object]) -> str:
+    """The undo id of what a call writes."""
+    with collecting_rows() as rows:
+        call()
+        return undo_id_of(actor, rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "write"),
+    [
+        ("disputes", lambda actor, fact: verbs.dispute(actor, fact.id)),
+        ("proposals", lambda actor, fact: verbs.forget(actor, fact.id)),
+        (
+            "replacements",
+            lambda actor, fact: store(
+                actor, Draft(f"Not so: {fact.content}", group="ledger", supersedes=str(fact.id))
+            ),
+        ),
+    ],
+)
+def test_what_an_undo_opens_again_counts_too(
+    monkeypatch: pytest.MonkeyPatch,
+    alice: User,
+    bob: User,
+    ledger: Group,
+    kind: str,
+    write: Callable[[Actor, Memory], object],
+) -> None:
+    monkeypatch.setattr(for_review, "MAX_OPEN", 2)
+    facts = [row(ledger, f"Gate {number} opens at {number + 5}:00.", trust="verified") for number in range(4)]
+    actor = agent(bob)
+
+    def undo(id_: str) -> str:
+        return written(actor, lambda: undo_write(actor, id_))
+
+    taken_back = [undo(written(actor, lambda fact=fact: write(actor, fact))) for fact in facts[:2]]
+    waiting = [written(actor, lambda fact=fact: write(actor, fact)) for fact in facts[2:]]
+    with pytest.raises(Conflict, match=f"2 {kind} of yours .* in 'ledger'"):
+        undo(taken_back[0])
+    undo(waiting[0])
+    undo(taken_back[0])
+    with pytest.raises(Conflict, match=f"2 {kind} of yours .* in 'ledger'"):
+        undo(taken_back[1])
+    monkeypatch.setattr(for_review, "MAX_OPEN", 1)  # more are open than may be, as after an import
+    undo(waiting[1])
+
+
+def test_a_dispute_that_returns_with_its_memory_counts_too(
+    monkeypatch: pytest.MonkeyPatch, alice: User, bob: User, ledger: Group, memory: Memory
+) -> None:
+    monkeypatch.setattr(for_review, "MAX_OPEN", 1)
+    verbs.dispute(agent(bob), memory.id)
+    verbs.forget(agent(bob), memory.id)
+    other = row(ledger, "The port of lane 7 is 7.")
+    verbs.dispute(agent(bob), other.id)
+    with pytest.raises(Conflict, match="1 disputes of yours are open in 'ledger'"):
+        verbs.restore(agent(bob), memory.id)
+    verbs.restore(person(alice), memory.id)

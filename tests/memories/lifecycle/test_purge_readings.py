@@ -1,6 +1,7 @@
 """After a purge no stored column says the text in any reading, or the certificate names it."""
 
 import json
+import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
@@ -137,3 +138,30 @@ def test_markup_and_addresses_hide_no_text_from_a_purge(
     assert certificate is not None
     assert "[purged]" in Checkpoint.objects.get().state["done"]
     assert f"1 other memories quote it: {other.id}" in certificate.remains
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKD"])
+def test_decomposed_letters_are_blanked_and_counted(alice: User, ledger: Group, form: str) -> None:
+    text = "Der Müller öffnet das Tor am Hügel täglich."
+    said = f"So: {unicodedata.normalize(form, text).upper()}"
+    memory = kept(agent(alice), text, group="ledger")
+    Checkpoint.objects.create(group=ledger, state={"done": said})
+    Group.objects.filter(pk=ledger.pk).update(instructions=said)
+    certificate = purge(person(alice), memory.id).certificate
+    assert certificate is not None
+    assert (certificate.cleared["checkpoints"], certificate.cleared["instructions"]) == (1, 1)
+    assert certificate.remains == dialect().purge_leaves
+    assert (
+        Checkpoint.objects.get().state["done"]
+        == Group.objects.get(pk=ledger.pk).instructions
+        == "So: [purged]"
+    )
+
+
+def test_what_cannot_be_blanked_is_not_counted(alice: User, ledger: Group) -> None:
+    memory = kept(agent(alice), "Purged", group="ledger")  # what stands in place of a text says this one
+    Checkpoint.objects.create(group=ledger, state={"done": "so: purged"})
+    certificate = purge(person(alice), memory.id).certificate
+    assert certificate is not None
+    assert "checkpoints" not in certificate.cleared
+    assert any("checkpoints contain it" in line for line in certificate.remains)

@@ -144,6 +144,41 @@ def test_an_agent_neither_purges_nor_unpins_what_a_person_pinned(alice: User, me
     assert verbs.unpin(curating, memory.id).queued == ""
 
 
+@pytest.mark.parametrize(("protect", "by"), [(verbs.verify, "verified"), (verbs.pin, "pinned")])
+@pytest.mark.parametrize("named", ["itself", "the other"])
+@pytest.mark.parametrize("way", ["merged", "superseded", "edited"])
+def test_an_agent_does_not_purge_what_a_person_stands_behind_in_any_version(
+    alice: User, ledger: Group, memory: Memory, way: str, named: str, protect: Callable[..., Any], by: str
+) -> None:
+    protect(person(alice), memory.id)
+    other = row(ledger, "The mill has two doors.")
+    if way == "merged":
+        verbs.merge(person(alice), memory.id, other.id)
+    elif way == "superseded":
+        verbs.supersede(person(alice), memory.id, other.id)
+    else:
+        other = edit(person(alice), memory.id, EditDraft(content="The deploy port is 8099.")).memory
+        Memory.objects.filter(pk=other.pk).update(trust="active", pinned=by == "pinned")
+    target = other if named == "the other" or way != "merged" else memory
+    curating = agent(alice, scopes=["read", "write", "curate"])
+    for dry_run in (True, False):
+        with pytest.raises(NotPermitted, match=f"a person {by} it"):
+            verbs.purge(curating, target.id, dry_run=dry_run)
+    assert fresh(memory).content == TEXT
+    verbs.purge(person(alice), target.id)
+    assert not Memory.objects.filter(pk=memory.pk).exists()
+
+
+def test_a_pin_that_a_person_took_off_a_later_version_protects_no_former_one(
+    alice: User, memory: Memory
+) -> None:
+    verbs.pin(person(alice), memory.id)
+    later = edit(person(alice), memory.id, EditDraft(content="The deploy port is 8099.")).memory
+    verbs.unpin(person(alice), later.id)
+    verbs.purge(agent(alice, scopes=["read", "write", "curate"]), later.id)
+    assert not Memory.objects.filter(pk=memory.pk).exists()
+
+
 @pytest.mark.parametrize("act", UNDOABLE)
 def test_approving_carries_it_out_and_undoing_lets_it_wait_again(
     alice: User, bob: User, memory: Memory, other: Memory, act: str
