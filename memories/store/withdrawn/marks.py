@@ -23,7 +23,13 @@ from access.models import Group
 from memories.draft import Draft
 from memories.language.dress import is_in_one_case, undressed
 from memories.language.dress.quotes import readings, strings_in
-from memories.language.dress.statements import is_taken_back, loses_a_sign, plain_lines, statements_in
+from memories.language.dress.statements import (
+    SENTENCE_ENDS,
+    is_taken_back,
+    loses_a_sign,
+    plain_lines,
+    statements_in,
+)
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.tombstones import (
@@ -44,7 +50,7 @@ OF_ALL_GROUPS: Final = 0  # in place of a group's key: global texts, whoever wit
 WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 _LINE_END = re.compile(r"[\n\r\v\f\u0085\u2028\u2029\t|]+")
 _TAG = re.compile(r"<[^<>\n]{1,300}>")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？।])\s+")
+_SENTENCE_END = re.compile(rf"(?<=[.!?])\s+|(?<=[{SENTENCE_ENDS}])(?!\d)\s*")
 _CLAUSE_END = re.compile(r"\s*[;；]\s*")
 _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
 # Of a draft besides its text: agents read them in answers.
