@@ -18,8 +18,9 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.groups import hold_groups
 from access.models import Group
-from memories.draft import Draft, clean_reason
+from memories.draft import clean_reason
 from memories.language.cleaning import first_words
+from memories.lifecycle.entering import said_by
 from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text
@@ -47,9 +48,8 @@ from memories.store.supersede import (
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks
 from memories.store.withdrawn.marks import (
-    LABELS,
+    find_repeated,
     find_withdrawn,
-    find_withdrawn_labels,
     refuse_withdrawn_reason,
     repeated_text,
 )
@@ -269,9 +269,7 @@ def refuse_withdrawn_labels(
     actor: Actor, memory: Memory, *, passes: Callable[[Tombstone], bool] = lambda _: False
 ) -> None:
     """Raise Conflict if the memory's thread, source, tags or metadata repeat a withdrawn text whose tombstone does not pass."""
-    values = {name: getattr(memory, name) for name in LABELS if name != "thread"}
-    thread = memory.thread.name if memory.thread is not None else ""
-    [repeated] = find_withdrawn_labels([(memory.group, Draft("", thread=thread, **values))])
+    [repeated] = find_repeated([(memory.group_id, said_by(memory))])
     if repeated is not None and not passes(repeated[1].tombstone):
         raise repeated_text(actor, repeated[1], path=repeated[0])
 

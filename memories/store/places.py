@@ -67,8 +67,7 @@ class TextPlace:
 
     `fate`: what a purge does with rows that quote a text; if `is_own`, only in the memories' groups. `group` and `names` are
     the lookups of a row's group (its id) and of its public names. `own`: the rows
-    that are deleted with the memories, whatever they say. `is_prose`: a withdrawn text may not stand inside a value, nor in
-    other dress, since agents read it and no person is asked. `erases` does what no column says, and counts it. `mentions` lists
+    that are deleted with the memories, whatever they say. `erases` does what no column says, and counts it. `mentions` lists
     the rows that the actor may read and whose folded text matches a pattern, as a search for a person does.
     """
 
@@ -78,7 +77,6 @@ class TextPlace:
     columns: tuple[str, ...] = ()
     fate: str = LEFT
     is_own: bool = False
-    is_prose: bool = False
     group: str = ""
     names: tuple[str, ...] = ()
     looks_for: Callable[[PurgedTexts], Quotes] = attrgetter("quotes")

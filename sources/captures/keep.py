@@ -27,6 +27,7 @@ from memories.language.dress.quotes import REDACTION
 from memories.models import Thread
 from memories.store import Outcome, StoreResult, store
 from memories.store.bulk import store_many
+from memories.store.withdrawn.marks import find_repeated
 from memories.types import Scope, Type
 from sources.captures.inbox import check_may_capture, find_or_create_inbox, writing_actor
 from sources.models import CapturedTurn
@@ -220,11 +221,15 @@ def _describe_thread(user: User, sent: SentConversation, group: Group) -> None:
     if thread is None:
         return
     title = clean_line(sent.title[: 2 * MAX_TITLE_CHARS], field="title", max_chars=2 * MAX_TITLE_CHARS)
-    title = mask_words(title, group=group)[:MAX_TITLE_CHARS] or thread.title
+    title = mask_words(title, group=group)[:MAX_TITLE_CHARS]
+    if find_repeated([(group.key, {"title": title})])[0] is not None:
+        title = ""
     moments = [turn.at for turn in sent.turns if turn.at is not None]
     last = max([*moments, *filter(None, [thread.active_at])], default=timezone.now())
     fresh = {
-        "title": thread.title if REDACTION in thread.title else title,  # the site sends a purged title again
+        "title": thread.title
+        if REDACTION in thread.title
+        else title or thread.title,  # the site sends a purged title again
         "url": _safe_url(sent, group) or thread.url,
         "platform": sent.platform,
         "owner_id": user.pk,

@@ -24,6 +24,7 @@ from memories.models import Memory, Thread
 from memories.review.instructions import propose_instructions
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
+from memories.store.withdrawn.marks import find_repeated
 from memories.types import Trust, Type
 from relations.models import Relation
 from sources.importing.importer import Importer, LineRules, Recognition, SourceRecord, Waiting, settle
@@ -177,10 +178,12 @@ def _name_threads(run: UUID, names: set[str]) -> None:
     rows = Memory.objects.filter(run=run, thread__name__in=names, thread__title="")
     rows = rows.exclude(trust=Trust.QUARANTINED).order_by("-key")
     titles = {
-        key: str(metadata.get("title", ""))[:200] for key, metadata in rows.values_list("thread", "metadata")
+        thread: (group, {"title": str(metadata.get("title", ""))[:200]})
+        for thread, group, metadata in rows.values_list("thread", "group", "metadata")
     }
-    for thread, title in titles.items():
-        Thread.objects.filter(pk=thread).update(title=title)
+    for (thread, (_, title)), barred in zip(titles.items(), find_repeated([*titles.values()]), strict=True):
+        if barred is None:
+            Thread.objects.filter(pk=thread).update(**title)
 
 
 def _import_relation(actor: Actor, draft: RelationDraft, *, dry_run: bool) -> bool:

@@ -15,19 +15,17 @@ from django.db import DatabaseError, IntegrityError, models, transaction
 from django.db.models import Model, Q
 
 from access.models import ApiToken, Group
-from memories.entities.lines import statement_of
 from memories.language.cleaning import content_hash
 from memories.language.dress import fold_hash
 from memories.language.dress.quotes import REDACTION
 from memories.language.word_forms import forms_of
-from memories.models import Doubt, Link, Memory, Thread, Tombstone, TombstoneKind
+from memories.lifecycle.entering import bars_memory, group_of, said_by
+from memories.models import Link, Memory, Thread, Tombstone
 from memories.models.text_lookup import NAME as TEXT_INDEX
 from memories.models.text_lookup import fold_start, fold_starts_with_any
-from memories.store.places import all_places
 from memories.store.threads import context_of, filter_tokens
 from memories.store.withdrawn.marks import Withdrawn, find_all_withdrawn, find_repeated
-from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, State, Trust, Type
-from relations.models import Relation
+from memories.types import VISIBLE_TRUSTS, State, Trust, Type
 from sources.captures.keep import is_address_of
 from sources.format import GROUP, MEMORY, RecordKind, record_of
 from storage.bulk import ManyInsert
@@ -185,8 +183,8 @@ def find_barred(kind: RecordKind, rows: Sequence[Model]) -> dict[int, str]:
     No text of a row may repeat a withdrawn one; a tombstone's reason that does is blanked, since its mark still holds. For the
     text of a memory, see _find_barred_memories().
     """
-    columns = _text_columns(kind)
-    found = find_repeated([(_group_of(row), _said(row, columns)) for row in rows]) if columns else []
+    asked = () if kind is GROUP else rows  # nothing was withdrawn yet in a new group
+    found = find_repeated([(group_of(row).key, said_by(row)) for row in asked])
     barred = _find_barred_memories([row for row in rows if isinstance(row, Memory)])
     for at, repeated in enumerate(found):
         row = rows[at]
@@ -195,39 +193,9 @@ def find_barred(kind: RecordKind, rows: Sequence[Model]) -> dict[int, str]:
         path, match = repeated
         if isinstance(row, Tombstone):
             row.reason = REDACTION
-        elif not isinstance(row, Memory) or _is_refused(row, match):
+        elif not isinstance(row, Memory) or bars_memory(match, row):
             barred.setdefault(at, f"its '{path}' repeats a text that was {_withdrawn_where(match)}")
     return barred
-
-
-@cache
-def _text_columns(kind: RecordKind) -> tuple[str, ...]:
-    """The columns of a kind that a purge asks, but for a memory's text and for groups, where nothing was withdrawn yet."""
-    if kind is GROUP:
-        return ()
-    places = [place for place in all_places().values() if place.model is kind.model]
-    names = {name for place in places for name in place.columns}
-    return tuple(name for name in kind.fields if name in names and name != "content")
-
-
-def _said(row: Model, columns: Sequence[str]) -> dict[str, Any]:
-    """The texts of a row by name; a relation's predicate with both ends, as a statement."""
-    said = {name: getattr(row, name) for name in columns}
-    if isinstance(row, Relation):
-        said["predicate"] = [row.predicate, statement_of(row.subject, row.predicate, row.object)]
-    return said
-
-
-def _group_of(row: Any) -> int:
-    """The key of the group that a row's texts are read in."""
-    owner = row.memory if isinstance(row, Doubt) else row.source if isinstance(row, Link) else row
-    return int(owner.group_id)
-
-
-def _is_refused(row: Memory, match: Withdrawn) -> bool:
-    """True if a memory that repeats a withdrawn text is refused: a purged one in any state, others only live."""
-    is_live = row.state == State.LIVE and row.trust not in WITHDRAWN_TRUSTS
-    return match.tombstone.kind == TombstoneKind.PURGED or is_live
 
 
 def _withdrawn_where(match: Withdrawn) -> str:
@@ -245,7 +213,7 @@ def _find_barred_memories(rows: Sequence[Memory]) -> dict[int, str]:
     found = {}
     withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
     for at, (row, match) in enumerate(zip(rows, withdrawn, strict=True)):
-        if match and match.is_refused and _is_refused(row, match):
+        if match and match.is_refused and bars_memory(match, row):
             found[at] = f"its text was {_withdrawn_where(match)}"
         elif row.state == State.LIVE and (row.group_id, row.content_hash) in history:
             found[at] = "its text was superseded here; store it again if it is true again"

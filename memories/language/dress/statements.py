@@ -55,23 +55,38 @@ _ENDING: Final = _any_of([*parse_words(_TABLES["ending parts"])])
 _DENYING: Final = _any_of([*DENYING_PARTS])
 _AFFIRMING: Final = _any_of(_TABLES["affirming"])
 
+# Unicode's Sentence_Terminal beyond ASCII: these need no space after them.
+SENTENCE_ENDS: Final = (
+    "\u0589\u061d-\u061f\u06d4\u0700-\u0702\u07f9\u0837\u0839\u083d\u083e\u0964\u0965\u104a\u104b\u1362\u1367\u1368\u166e"
+    "\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1aa8-\u1aab\u1b5a\u1b5b\u1b5e\u1b5f\u1c3b\u1c3c\u1c7e\u1c7f\u203c\u203d"
+    "\u2047-\u2049\u2e2e\u2e3c\u3002\ua4ff\ua60e\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d-\uaa5f\uaaf0"
+    "\uaaf1\uabeb\ufe12\ufe15\ufe16\ufe52\ufe56\ufe57\uff01\uff0e\uff1f\uff61"
+)
+# Full-width, half-width, small and vertical forms, as plain ones. Of ",!?;:" the full-width form stays, which needs no space.
+_WIDTHS: Final = {
+    code: chr(ord(plain) + 0xFEE0) if plain in ",!?;:" else plain
+    for code in (0x3000, *range(0xFE10, 0xFE6C), *range(0xFF01, 0xFFEF))
+    if len(plain := unicodedata.normalize("NFKC", chr(code))) == 1
+}
 _LETTER: Final = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # of a script without spaces between words
 _UNSPACED: Final = re.compile(_LETTER)
 _TAG: Final = re.compile(r"</?[a-z][^<>\n]{0,300}>", re.I)
-_WRAP: Final = re.compile(r"(?<=[^\s.!?:;。！？：；])[ \t]{0,20}\n[ \t]{0,20}(?=[^\W\d_])")
+_WRAP: Final = re.compile(rf"(?<=[^\s.!?:;：；{SENTENCE_ENDS}])[ \t]{{0,20}}\n[ \t]{{0,20}}(?=[^\W\d_])")
 _LINE_ENDS: Final = re.compile("[\r\v\f\u0085\u2028\u2029]")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*['’]?")
 _BOUNDARY: Final = re.compile(
     rf"[.!?,;:…]+(?=[\s\"'’”»)\]*_]|$|{_LETTER})|(?<={_LETTER})[.!?,;:]+"
-    r"|[()\[\]{}\"“”„«»‹›「」『』《》〈〉【】（）|\n\t。，、；：！？]+"
+    rf"|[()\[\]{{}}\"“”„«»‹›「」『』《》〈〉【】（）|\n\t，、；：،؛{SENTENCE_ENDS}]+"
     r"|(?<=\s)[-–—>]+(?=\s)|[–—]+|>(?=\s)"
     r"|(?<!\w)['‘’‚*_]+|['’*_]+(?!\w)"
 )
 _BREAK: Final = re.compile(rf"(?:(?:{_BOUNDARY.pattern})\s{{0,20}}){{1,9}}")
 _EDGES: Final = " ,;:.\"'”’»)–—-"
 _LEADS_ON: Final = re.compile("[:：\"“”„«»‹›「」『』《》'‘’‚(（–—-]")
-_SENTENCE_END: Final = re.compile(rf"[.!?。！？]+(?=[\s\"'’”»)\]*_」』]|$)|[。！？]|(?<={_LETTER})[.!?]|\n")
-_QUESTION: Final = re.compile("[?？]")
+_SENTENCE_END: Final = re.compile(
+    rf"[.!?]+(?=[\s\"'’”»)\]*_」』]|$)|[{SENTENCE_ENDS}]+|(?<={_LETTER})[.!?]|\n"
+)
+_QUESTION: Final = re.compile("[?？؟፧⁇⁈⁉⸮꘏꛷᥅]")
 
 
 class _Part(NamedTuple):
@@ -94,8 +109,8 @@ class _Statement(NamedTuple):
 
 
 def plain_lines(text: str) -> str:
-    """The text without markup, its wrapped lines joined; statements are found in it."""
-    text = _LINE_ENDS.sub("\n\n", text)
+    """The text without markup and wide forms, its wrapped lines joined; statements are found in it."""
+    text = _LINE_ENDS.sub("\n\n", text if text.isascii() else text.translate(_WIDTHS))
     if "<" in text:
         text = _TAG.sub("\n", text)
     if "\n" in text:

@@ -6,10 +6,11 @@ A family moves together: a memory with all its versions, its other wordings, and
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Model, Q, QuerySet
 from django.utils.translation import gettext, pgettext
 
 from access.additions import additions
@@ -17,13 +18,14 @@ from access.answers import Answer
 from access.errors import LociError
 from access.models import Group
 from memories.draft import TEXTS, Draft, guard_draft, stored_door
-from memories.models import Link, LinkStatus, Memory, Thread
+from memories.lifecycle.entering import CONTENT, find_barred
+from memories.models import Doubt, Link, LinkStatus, Memory, Proposal, ProposalStatus, Thread
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS
-from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.withdrawn.marks import Withdrawn, read_marks
 from memories.types import Scope, State, Trust, Type
-from relations.models import Relation
+from relations.models import EntityAlias, Relation
 from storage.bulk import AT_ONCE, batches
 
 MOVABLE_TRUST: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.CANDIDATE)
@@ -106,7 +108,7 @@ def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) ->
     """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
     why: _Reasons = {}  # the first reason of each that stays
     for check in (
-        _refuse_state, _refuse_conversations, _refuse_global, refuse_withdrawn, _refuse_guarded, _refuse_twins,
+        _refuse_state, _refuse_conversations, _refuse_global, _refuse_withdrawn, _refuse_guarded, _refuse_twins,
         _refuse_sources, _refuse_waiting, *additions("reasons to stay"),
     ):  # fmt: skip
         why |= check([each for each in families if each.head.key not in why], target)
@@ -154,19 +156,54 @@ def _refuse_global(families: Sequence[MovingFamily], target: Group) -> _Reasons:
     return {key: line for key, may_come in fits.items() if not may_come}
 
 
-def refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> _Reasons:
-    """The target's tombstones hold."""
-    live = _live_rows(families)
-    found = find_all_withdrawn((target.key, row.scope, row.content) for _, row in live)
-    return {
-        head: gettext("its text was {kind} in '{group}'").format(
-            kind=pgettext("word", withdrawn.tombstone.kind), group=target.slug
+def _refuse_withdrawn(families: Sequence[MovingFamily], target: Group) -> _Reasons:
+    """The target's tombstones hold, for the memories and for what goes along with them."""
+    if not read_marks(target.key).exact:
+        return {}
+    rows = [*_memories_and_threads(families), *rows_going_along(families)]
+    why: _Reasons = {}
+    for (head, _), barred in zip(rows, find_barred(target, [row for _, row in rows]), strict=True):
+        if barred is not None:
+            why.setdefault(head, _barred_line(*barred, target))
+    return why
+
+
+def _barred_line(path: str, withdrawn: Withdrawn, target: Group) -> str:
+    kind = pgettext("word", withdrawn.tombstone.kind)
+    if path == CONTENT and not withdrawn.is_own:
+        return gettext("its text was withdrawn elsewhere")
+    if path == CONTENT:
+        return gettext("its text was {kind} in '{group}'").format(kind=kind, group=target.slug)
+    line = gettext("'{path}' of it, or of what goes along, repeats a text that was withdrawn for '{group}'")
+    return line.format(path=path, group=target.slug)
+
+
+def _memories_and_threads(families: Sequence[MovingFamily]) -> Iterator[tuple[int, Model]]:
+    """The rows and their threads, whose titles the target's threads take over, each with the key of its family's head."""
+    for family in families:
+        yield from ((family.head.key, row) for row in family.rows)
+        threads = {row.thread for row in family.rows if row.thread is not None}
+        yield from ((family.head.key, thread) for thread in threads)
+
+
+def rows_going_along(families: Sequence[MovingFamily]) -> Iterator[tuple[int, Model]]:
+    """Names, disputes, links, waiting proposals and relations of the families, each with the key of a family's head."""
+    source = families[0].head.group if families else None
+    owner = {key: f.head.key for f in families for row in f.rows for key in (row.key, row.root_key)}
+    for some in batches(owner):
+        of_memory: tuple[QuerySet[Any], ...] = (
+            EntityAlias.objects.filter(memory__in=some, group=source),
+            Doubt.objects.filter(memory__in=some),
+            Proposal.objects.filter(memory__in=some, group=source, status=ProposalStatus.WAITING),
         )
-        if withdrawn.is_own
-        else gettext("its text was withdrawn elsewhere")
-        for (head, _), withdrawn in zip(live, found, strict=True)
-        if withdrawn is not None
-    }
+        for row in chain.from_iterable(of_memory):
+            yield owner[row.memory_id], row
+        for link in Link.objects.filter(source__in=some):
+            yield owner[link.source_id], link
+    for relation in _find_relations(families, source) if source is not None else ():
+        if relation.retired_at is None and _goes_along(relation, owner):
+            for end in {relation.subject_id, relation.object_id} & owner.keys():
+                yield owner[end], relation
 
 
 def _refuse_guarded(families: Sequence[MovingFamily], target: Group) -> _Reasons:
@@ -271,7 +308,7 @@ def _torn_apart(families: Sequence[MovingFamily], relations: Sequence[Relation])
     }
 
 
-def _goes_along(row: Relation, moving: set[int]) -> bool:
+def _goes_along(row: Relation, moving: Collection[int]) -> bool:
     """True if the relation moves: with both of its ends, or with one whose other end every group sees."""
     ends = ((row.subject_id, row.subject.scope), (row.object_id, row.object.scope))
     if all(key in moving for key, _ in ends):

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -27,8 +26,8 @@ from access.groups import hold_groups
 from access.limits.quota import GroupRoom
 from access.models import AuditEntry, Group, RowChange
 from memories.draft import guard_draft, held_for_person, stored_door
-from memories.entities.lines import refuse_stated
 from memories.lifecycle.edit import as_draft
+from memories.lifecycle.entering import group_of, said_by
 from memories.lifecycle.propose import CAPS
 from memories.lifecycle.target import (
     check_no_live_copy,
@@ -45,19 +44,18 @@ from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.queries.visibility import has_begun
 from memories.store.derived import find_reach, withdraw_derived
-from memories.store.places import all_places
 from memories.store.policy import Change, held_with
 from memories.store.supersede import move_ends
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
 from memories.store.withdrawn.left_out import left_out_with
-from memories.store.withdrawn.marks import LABELS, refuse_withdrawn_texts
+from memories.store.withdrawn.marks import LABELS, find_repeated, repeated_text
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import Relation, RelationEvidence
 from storage.changes import changing, current_change
 
 # Columns that say whether a memory counts and where: a row that another change touched there since was built on.
 _DECIDED: Final = frozenset({"state", "trust", "superseded_by_id", "root_id", "group_id"})
-_TEXTS: Final = frozenset({"instructions", "title", "url", "tags", "metadata", "reason"})
+_ENTERING: Final = frozenset({"group_id", "instructions", "title", "url", "tags", "metadata", "reason"})
 _TIES: Final = frozenset({"superseded_by_id", "root_id", "group_id"})  # a chain is in one group
 
 _Row = TypeVar("_Row", bound=Model)
@@ -303,7 +301,7 @@ class _Reversal:
         if isinstance(found, Tombstone) and "lifted_at" in row.values:
             self._check_mark(found, row)
         new = self._fitting(found, row)
-        if any(old is None and name.endswith("_at") for name, old in new.items()) or _TEXTS & set(new):
+        if any(old is None and name.endswith("_at") for name, old in new.items()) or _ENTERING & set(new):
             _check_texts(self.actor, _with_values(found, new))
         type(found)._base_manager.filter(pk=row.row).update(**new)
         self.done.restored += 1
@@ -601,14 +599,11 @@ def _admit_again(actor: Actor, memory: Memory, new: dict[str, Any], *, takes_bac
 
 def _check_texts(actor: Actor, row: Model) -> None:
     """Raise Conflict if a row other than a memory holds a text that was withdrawn since, or states it as a relation does."""
-    for place in all_places().values():
-        if place.model is type(row) and place.group:
-            group: Any = reduce(getattr, place.group.split("__")[:-1], row)
-            for column in place.columns:
-                value = getattr(row, column)
-                refuse_withdrawn_texts(actor, group, value, field=column, is_whole=not place.is_prose)
-    if isinstance(row, Relation):
-        refuse_stated(actor, row.group, head_of(row.subject), row.predicate, head_of(row.object))
+    if not (said := said_by(row)):
+        return
+    [repeated] = find_repeated([(group_of(row).key, said)])
+    if repeated is not None:
+        raise repeated_text(actor, repeated[1], path=repeated[0])
 
 
 def _with_values(row: _Row, new: dict[str, Any]) -> _Row:

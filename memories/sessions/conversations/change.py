@@ -48,7 +48,7 @@ def tag(actor: Actor, id_: str | UUID, tags: Sequence[str], *, reason: str = "")
     thread = find_conversation(actor, id_, right=WRITE)
     admitted = admit(list(clean_tags(tuple(tags))), actor.door, thread.group, field="tags").value
     fresh = [tag.lower() for tag in admitted]
-    refuse_withdrawn_texts(actor, thread.group, fresh, field="tags", is_whole=True)
+    refuse_withdrawn_texts(actor, thread.group, fresh, field="tags")
     reason = check_reason(actor, reason, thread.group)
     if fresh == thread.tags:
         return thread

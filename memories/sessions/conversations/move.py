@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
@@ -15,9 +16,10 @@ from access.groups import find_group, hold_groups
 from access.limits.quota import GroupRoom
 from access.models import Group
 from memories.draft import clean_reason
+from memories.lifecycle.entering import CONTENT, find_barred
 from memories.lifecycle.propose import ProposalKind, propose
 from memories.lifecycle.regroup.move import record_sources
-from memories.lifecycle.regroup.plan import MOVABLE_TRUST, is_taken_as_is
+from memories.lifecycle.regroup.plan import MOVABLE_TRUST, MovingFamily, is_taken_as_is, rows_going_along
 from memories.lifecycle.target import ChangeResult, require_person
 from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import RELATED_ROWS, as_json
@@ -25,7 +27,7 @@ from memories.sessions.conversations import find_conversation
 from memories.store.change import change_rows
 from memories.store.policy import policy_doubt
 from memories.store.threads import filter_tokens
-from memories.store.withdrawn.marks import find_all_withdrawn, refuse_withdrawn_reason
+from memories.store.withdrawn.marks import read_marks, refuse_withdrawn_reason
 from memories.types import State, Trust, Type
 from storage.bulk import batches
 
@@ -144,9 +146,10 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
             field="group",
         )
     live = [row for row in rows if row.state == State.LIVE]
-    barred = find_all_withdrawn((target.key, row.scope, row.content) for row in live)
-    if count := sum(each is not None for each in barred):
-        raise Conflict(f"{count} of its texts were withdrawn in '{target.slug}'.", field="group")
+    if read_marks(target.key).exact:
+        along = rows_going_along([MovingFamily(rows[0], [*rows])] if rows else [])
+        saved = Checkpoint.objects.filter(thread=thread)
+        _refuse_withdrawn(target, [thread, *rows, *saved, *(row for _, row in along)])
     kept_out = [row for row in live if not is_taken_as_is(row, target)]
     if kept_out:
         raise Conflict(
@@ -164,6 +167,19 @@ def check_target(thread: Thread, target: Group, rows: Sequence[Memory]) -> None:
     named = there.filter(source_ref__in={ref for _, ref in sources})
     if sources & set(named.values_list("source", "source_ref")):
         raise Conflict(f"'{target.slug}' has some of its turns already.", field="group")
+
+
+def _refuse_withdrawn(target: Group, rows: Sequence[Model]) -> None:
+    """Raise Conflict if a row of the conversation says what was withdrawn in the target."""
+    barred = [path for path, _ in filter(None, find_barred(target, rows))]
+    if count := barred.count(CONTENT):
+        raise Conflict(f"{count} of its texts were withdrawn in '{target.slug}'.", field="group")
+    if barred:
+        raise Conflict(
+            f"Its '{barred[0]}' repeats a text that was withdrawn in '{target.slug}'.",
+            hint="Change it first, or ask a curator of that group to lift the tombstone.",
+            field="group",
+        )
 
 
 def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Group, *, reason: str) -> None:

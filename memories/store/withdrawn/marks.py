@@ -23,7 +23,13 @@ from access.models import Group
 from memories.draft import Draft
 from memories.language.dress import is_in_one_case, undressed
 from memories.language.dress.quotes import readings, strings_in
-from memories.language.dress.statements import is_taken_back, loses_a_sign, plain_lines, statements_in
+from memories.language.dress.statements import (
+    SENTENCE_ENDS,
+    is_taken_back,
+    loses_a_sign,
+    plain_lines,
+    statements_in,
+)
 from memories.models import Tombstone, TombstoneKind
 from memories.store.pieces import read_index_state, stamp_name
 from memories.store.withdrawn.tombstones import (
@@ -44,13 +50,15 @@ OF_ALL_GROUPS: Final = 0  # in place of a group's key: global texts, whoever wit
 WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 _LINE_END = re.compile(r"[\n\r\v\f\u0085\u2028\u2029\t|]+")
 _TAG = re.compile(r"<[^<>\n]{1,300}>")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？।])\s+")
+_SENTENCE_END = re.compile(rf"(?<=[.!?])\s+|(?<=[{SENTENCE_ENDS}])(?!\d)\s*")
 _CLAUSE_END = re.compile(r"\s*[;；]\s*")
 _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
-# Of a draft: agents read them in answers.
+# Of a draft besides its text: agents read them in answers.
 LABELS: Final = ("thread", "source", "source_ref", "tags", "metadata", "anchor_commit")
-# Of other rows: read as statements.
-_STATED: Final = frozenset({"name", "title", "instructions", "state", "predicate"})
+# Read as statements, whichever row has them.
+_STATED: Final = frozenset(
+    {"thread", "name", "title", "instructions", "state", "predicate", "subject", "object"}
+)
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
 
 
@@ -326,29 +334,19 @@ def find_all_withdrawn(
 
 
 def refuse_withdrawn_texts(
-    actor: Actor, group: Group, value: Any, *, field: str, scope: str = Scope.GROUP, is_whole: bool = False
+    actor: Actor, group: Group, value: Any, *, field: str, scope: str = Scope.GROUP
 ) -> None:
-    """Raise Conflict if a string in a JSON value is, or states, a text that was withdrawn in the group.
-
-    It names the path, such as `state.notes[2]`. In other dress counts too, since no person would be asked about it.
-    `is_whole`: only strings that are the text as a whole, and not in other dress.
-    """
-    if not value or not read_marks(group.key).exact:
+    """Raise Conflict if find_repeated() finds a withdrawn text in a JSON value; it names the path, such as `state.notes[2]`."""
+    if not value:
         return
-    parts = [
-        (path, text)
-        for path, text in strings_in(value, field)
-        if not is_whole or undressed(text)  # a word that was withdrawn may still be a tag
-    ]
-    found = find_all_withdrawn(((group.key, scope, text) for _, text in parts), is_whole=is_whole)
-    for (path, _), withdrawn in zip(parts, found, strict=True):
-        if withdrawn is not None and (withdrawn.is_refused or not is_whole):
-            raise repeated_text(actor, withdrawn, path=path)
+    [repeated] = find_repeated([(group.key, {field: value})], scope=scope)
+    if repeated is not None:
+        raise repeated_text(actor, repeated[1], path=repeated[0])
 
 
 def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
     """Raise Conflict if the reason of a change is a text that was withdrawn in the group."""
-    refuse_withdrawn_texts(actor, group, reason, field="reason", is_whole=True)
+    refuse_withdrawn_texts(actor, group, reason, field="reason")
 
 
 def find_withdrawn_labels(
@@ -360,27 +358,31 @@ def find_withdrawn_labels(
     )
 
 
-def find_repeated(rows: Sequence[tuple[int, Mapping[str, Any]]]) -> list[tuple[str, Withdrawn] | None]:
+def find_repeated(
+    rows: Sequence[tuple[int, Mapping[str, Any]]], *, scope: str = Scope.GROUP
+) -> list[tuple[str, Withdrawn] | None]:
     """The first value of each row (group key, values by name) that is a withdrawn text, with its path; at most six queries.
 
-    Values that are read as statements (_STATED) may not contain one either, nor have one in other dress.
+    Values that are read as statements (_STATED) may not contain one either, nor have one in other dress, since no person
+    would be asked about it.
     """
+    barring = {group for group in {group for group, _ in rows} if read_marks(group).exact}
     asked = [
         (number, group, path, text)
         for number, (group, values) in enumerate(rows)
-        if values and read_marks(group).exact
+        if group in barring
         for name, value in values.items()
         for path, text in strings_in(value, name)
-        if name in (*_STATED, "thread") or undressed(text)  # a word that was withdrawn may still be a tag
+        if name in _STATED or undressed(text)  # a word that was withdrawn may still be a tag
     ]
     repeated: list[tuple[str, Withdrawn] | None] = [None] * len(rows)
     for is_stated in (False, True):
         part = [each for each in asked if is_stated is (re.split(r"[.\[]", each[2])[0] in _STATED)]
         found = find_all_withdrawn(
-            ((group, Scope.GROUP, text) for _, group, _, text in part), is_whole=not is_stated
+            ((group, scope, text) for _, group, _, text in part), is_whole=not is_stated
         )
         for (number, _, path, _), withdrawn in zip(part, found, strict=True):
-            if withdrawn is not None and (withdrawn.is_refused or is_stated or path == "thread"):
+            if withdrawn is not None and (withdrawn.is_refused or is_stated):
                 repeated[number] = repeated[number] or (path, withdrawn)
     return repeated
 

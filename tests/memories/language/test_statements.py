@@ -15,6 +15,7 @@ from memories.language.dress.statements import (
     plain_lines,
     statements_in,
 )
+from memories.store.withdrawn.marks import sentences_of
 
 DATA = Path(__file__).parents[1] / "store" / "data"
 LINES: list[dict[str, Any]] = [
@@ -87,6 +88,47 @@ TEXT = "Deploys happen on Fridays."
 )
 def test_a_sentence_decides(line: str, is_stated: bool) -> None:
     assert states(line, "The greenhouse is heated with pellets.") is is_stated
+
+
+PELLETS = "The greenhouse is heated with pellets"
+WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
+# Every form in which Unicode has a letter, a full stop or a space.
+WORN = {
+    "full-width": f"{PELLETS}.".translate(WIDE),
+    "full-width with wide spaces": f"{PELLETS}.".translate(WIDE | {0x20: 0x3000}),
+    "full-width after plain": f"{PELLETS}\uff0e",
+    **{
+        f"U+{ord(end):04X}": f"{PELLETS}{end}"
+        for end in "\ufe52\uff61\u3002\ufe12\uff01\ufe57\u203c\u06d4\u0964\u0589\u1362\u17d4"
+    },
+}
+
+
+@pytest.mark.parametrize("after", [" Bob agrees.", "  Bob agrees.", "\u3000Ｂｏｂ ａｇｒｅｅｓ．", ""])
+@pytest.mark.parametrize("before", ["Ann wrote: ", "Ann wrote： ", "Tea is at four． ", ""])
+@pytest.mark.parametrize("form", WORN)
+def test_a_sentence_ends_at_every_mark_that_ends_one(form: str, before: str, after: str) -> None:
+    assert states(f"{before}{WORN[form]}{after}", f"{PELLETS}.")
+
+
+@pytest.mark.parametrize("form", WORN)
+def test_files_are_cut_at_the_same_marks(form: str) -> None:
+    assert WORN[form] in sentences_of(f"Tea is at four. {WORN[form]} Bob agrees.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{PELLETS}\uff1f",
+        f"{PELLETS}\ufe56 Bob asks.",
+        f"{PELLETS}\u061f",
+        f"It is not true that {PELLETS}.".translate(WIDE),
+        f"{PELLETS} and gas.".translate(WIDE),
+        f"{PELLETS} 3.5 mm.".translate(WIDE),
+    ],
+)
+def test_a_question_or_a_denial_in_wide_letters_does_not_state_it(line: str) -> None:
+    assert not states(line, f"{PELLETS}.")
 
 
 def test_a_long_withdrawn_text_is_found_up_to_its_limit() -> None:

@@ -1,5 +1,6 @@
 """What a browser sends is kept once, in a private group of its person, and found again by the panel."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from access.actor import CAPTURE
 from access.models import Group, Membership
 from access.tokens import operator
 from memories.draft import Draft
-from memories.lifecycle.verbs import purge
+from memories.lifecycle.verbs import purge, retract
 from memories.models import Memory, Thread
 from memories.store import store
 from memories.store.places import PurgedTexts
@@ -47,6 +48,21 @@ def test_a_conversation_is_kept_once_in_a_private_group(browser: Browser, bob: U
         True,
     )
     assert f"{second.valid_from:%Y-%m-%d %H:%M}" == "2026-03-01 10:01"
+
+
+@pytest.mark.parametrize("withdraw", [purge, retract])
+@pytest.mark.parametrize("form", ["{}", "Note: {}"])
+def test_a_title_that_says_a_withdrawn_text_is_left_out(
+    browser: Browser, form: str, withdraw: Callable[..., object]
+) -> None:
+    browser.keep(*TURNS, title="Mail")
+    text = "Copper has no room for the mail server."
+    told = store(operator(), Draft(text, group="bob-conversations", scope="group")).memory
+    assert told is not None
+    withdraw(operator(), told.id)
+    more = ("m3", "user", "Which day is the move?")
+    assert outcomes(browser.keep(*TURNS, more, title=form.format(text)))[-1] == "created"
+    assert Thread.objects.get().title == "Mail"
 
 
 def test_an_edited_message_is_a_new_version(browser: Browser) -> None:
