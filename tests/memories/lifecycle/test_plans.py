@@ -148,6 +148,11 @@ CHANGES: dict[str, Callable[[Any, Memory], Any]] = {
     "merged with a new text, and dated": lambda actor, plan: date(
         actor, _merged(actor, plan, 20, content=THIRD), 200
     ),
+    "merged, the survivor dated, and separated": lambda actor, plan: (
+        date(actor, (other := _merged(actor, plan, 20)), 200),
+        restore(actor, plan.id),
+        forget(actor, other.id),
+    ),
     "a right text from another day": lambda actor, plan: retract(
         actor, plan.id, successor=str(dated(actor, OTHER, 20).id)
     ),
