@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache, reduce
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.db.models import Model
 
@@ -40,8 +40,7 @@ def _columns_of(model: type[Model]) -> tuple[str, ...]:
 def group_of(row: Model) -> Group:
     """The group that a row's texts are read in."""
     place = next(place for place in all_places().values() if place.model is type(row) and place.group)
-    group: Any = reduce(getattr, place.group.split("__")[:-1], row)
-    return group
+    return cast(Group, reduce(getattr, place.group.split("__")[:-1], row))
 
 
 def bars_memory(match: Withdrawn, memory: Memory) -> bool:
