@@ -149,7 +149,7 @@ def propose(
         same = next((row for row in waiting.order_by("key") if row.arguments == arguments), None)
         if same is not None:
             return same
-        PROPOSALS.check(actor, group)
+        _PROPOSALS.check(actor, group)
         proposal = Proposal.objects.create(
             verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments,
             reason=reason, why=why, actor=actor.name, via=actor.via, token=actor.token_id, client=actor.client[:120],
@@ -167,8 +167,8 @@ def _find_own(actor: Actor) -> Iterator[int]:
     return (row.group_id for row in rows if not is_stale(row))
 
 
-PROPOSALS: Final = Cap("proposals of yours wait", "undo some", _find_own)
-CAPS: Final = (DISPUTES, REPLACEMENTS, PROPOSALS)
+_PROPOSALS: Final = Cap("proposals of yours wait", "undo some", _find_own)
+CAPS: Final = (DISPUTES, REPLACEMENTS, _PROPOSALS)
 
 
 def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> str:

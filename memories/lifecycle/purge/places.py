@@ -87,13 +87,14 @@ def find_recalls(keys: set[int], *, after: int = 0, group: Group | None = None) 
 def _purge_thread_names(doomed: PurgedTexts) -> int:
     """Blank texts in the names of their own groups' threads, and titles that are a part of one; the number of both."""
     groups = (doomed.within,) if doomed.within is not None else doomed.groups
-    found = THREADS.find(doomed, *doomed.groups)
-    for pk, name in found:
+    gone = 0
+    for pk, name in THREADS.find(doomed, *doomed.groups):
         # Two threads may become alike; the id keeps them apart.
         ending = f" {Thread.objects.get(pk=pk).id.hex[-12:]}"
         blanked = doomed.quotes.blank(name)[: MAX_THREAD_CHARS - len(ending)]
         Thread.objects.filter(pk=pk).update(name=blanked + ending)
-    return len(found) + _purge_made_titles(Thread.objects.filter(group__in=groups), doomed.texts)
+        gone += not doomed.quotes.find(blanked)
+    return gone + _purge_made_titles(Thread.objects.filter(group__in=groups), doomed.texts)
 
 
 def _purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int:
@@ -107,11 +108,12 @@ def _purge_made_titles(threads: QuerySet[Thread], texts: tuple[str, ...]) -> int
 
 def _purge_guard_rules(doomed: PurgedTexts) -> int:
     """Take the rules out of their own groups' guards that name a text: one with other words would be none."""
-    found = _GUARDS.find(doomed, *doomed.groups)
-    for pk, rules in found:
-        kept = [rule for rule in split_rules(rules) if not doomed.quotes.are_in(rule)]
-        Group.objects.filter(pk=pk).update(guard=", ".join(kept))
-    return len(found)
+    gone = 0
+    for pk, rules in _GUARDS.find(doomed, *doomed.groups):
+        kept = ", ".join(rule for rule in split_rules(rules) if not doomed.quotes.are_in(rule))
+        Group.objects.filter(pk=pk).update(guard=kept)
+        gone += not doomed.quotes.find(kept)
+    return gone
 
 
 PAYLOADS: Final = TextPlace(

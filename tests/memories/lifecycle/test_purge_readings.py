@@ -16,7 +16,7 @@ from memories.language.dress.quotes import Quotes
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Memory
 from memories.sessions.checkpoints import save_checkpoint
-from memories.store.places import all_places
+from memories.store.places import PurgedTexts, all_places
 from sources.artifacts.ingest import ingest_content
 from sources.models import Artifact, ChunkProof
 from storage.dialect import dialect
@@ -159,9 +159,17 @@ def test_decomposed_letters_are_blanked_and_counted(alice: User, ledger: Group, 
 
 
 def test_what_cannot_be_blanked_is_not_counted(alice: User, ledger: Group) -> None:
-    memory = kept(agent(alice), "Purged", group="ledger")  # what stands in place of a text says this one
-    Checkpoint.objects.create(group=ledger, state={"done": "so: purged"})
-    certificate = purge(person(alice), memory.id).certificate
-    assert certificate is not None
-    assert "checkpoints" not in certificate.cleared
-    assert any("checkpoints contain it" in line for line in certificate.remains)
+    replaced = kept(agent(alice), "Purged", group="ledger")  # what stands in place of a text says this one
+    over_rules = kept(agent(alice), "word heron, word eight", group="ledger")  # no rule by itself quotes it
+    save_checkpoint(agent(alice), group="ledger", thread="purged", state={"done": "so: purged"})
+    update_group(person(alice), "ledger", GroupChange(guard="word=heron, word=eight"))
+    found = {
+        place.name for place in all_places().values() for memory in (replaced, over_rules)
+        if place.find(PurgedTexts((memory.key,), (memory.content,)))
+    }  # fmt: skip
+    assert found >= {"checkpoints", "thread names", "guard rules"}
+    for memory in (replaced, over_rules):
+        certificate = purge(person(alice), memory.id).certificate
+        assert certificate is not None
+        assert not certificate.cleared.keys() & {"checkpoints", "thread names", "guard rules"}
+        assert len(certificate.remains) > len(dialect().purge_leaves)
