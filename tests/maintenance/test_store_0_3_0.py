@@ -150,7 +150,8 @@ def test_its_runs_are_undone(loci: Shell) -> None:
         "SELECT run FROM memory_log WHERE operation = 'import' AND subject = 'source:yard'",
     )
     undone = loci("import", "--undo", str(run), "--json")
-    assert json.loads(undone.stdout) == {"run": str(UUID(str(run))), "hidden": 3, "restored": 1, "kept": []}
+    done = {"run": str(UUID(str(run))), "hidden": 3, "restored": 1, "kept": [], "dry_run": False}
+    assert json.loads(undone.stdout) == done
     assert loci("doctor").stdout.splitlines()[-1] == "All is well."
 
 

@@ -5,7 +5,7 @@ A new field is tested by this file; it has a place in NOT_FOR_AGENTS or OWN_OF_E
 
 import json
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
@@ -83,7 +83,8 @@ def sample(field: RecordField, *, other: bool = False) -> Any:
         case Number(low, high) as number:
             return low if other else (high - 1 if number.is_whole else 0.25)
         case Moment():
-            return MONDAY.replace(day=4 if field.name == "valid_from" else 20) if other else MONDAY
+            is_end = field.name != "valid_from"
+            return MONDAY.replace(day=20 if is_end else 4) if other else MONDAY + timedelta(hours=is_end)
         case Tags():
             return ("b",) if other else ("a", "ä")
         case Metadata():
