@@ -249,6 +249,13 @@ FOUND: Final[dict[str, Found]] = {
         policy="all",
         also=("undo of * leaves a link",),
     ),
+    "undo of a retraction links what comes back to what an import did not compare": found(
+        "undo of retract leaves a link",
+        "",
+        ("import", "import", {"line 1": "nases", "line 2": "nas"}, "garden"),
+        ("agent", "retract", "nas"),
+        ("", "undo", 0),
+    ),
     "undo of storing an event that supersedes itself is refused": found(
         "undo of store is offered and refused",
         "",
