@@ -33,13 +33,12 @@ from memories.lifecycle.target import (
     barred_line,
     change_fields,
     check_successor,
-    live_texts_beside,
     require_right,
     require_state,
 )
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import newest
-from memories.queries.by_text import recallable_copies
+from memories.queries.by_text import recallable_copies, texts_beside
 from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
@@ -227,7 +226,7 @@ def _prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> S
     is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)
     if fold(text) == fold(memory.content) or is_same_dressed:
         raise _same_text_error()
-    same = live_texts_beside(memory, content_hash(text), fold_hash(text))
+    same = texts_beside(memory, content_hash(text), fold_hash(text))
     live = newest(same.select_related("group", "thread"))
     if live is not None:
         return _existing_successor(actor, memory, live)

@@ -6,7 +6,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -23,7 +22,6 @@ from memories.language.cleaning import first_words
 from memories.lifecycle.entering import said_by
 from memories.lifecycle.purge import Certificate
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.models.text_lookup import has_text
 from memories.queries.by_text import describe_twin, find_twin
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import (
@@ -219,14 +217,6 @@ def check_no_live_copy(memory: Memory) -> None:
     twin = find_twin(memory, counts=memory.trust in VISIBLE_TRUSTS)
     if twin is not None:
         raise Conflict(describe_twin(twin), hint="There is nothing to restore.")
-
-
-def live_texts_beside(memory: Memory, content_hash: str, fold_hash: str) -> QuerySet[Memory]:
-    """The live memories of a memory's group, scope and type with the text of these hashes."""
-    rows = Memory.objects.filter(
-        group=memory.group_id, scope=memory.scope, type=memory.type, state=State.LIVE
-    )
-    return rows.filter(has_text(content_hash, fold_hash))
 
 
 def check_not_barred(actor: Actor, memory: Memory, *, takes_back: bool = False) -> None:

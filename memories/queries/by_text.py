@@ -1,6 +1,6 @@
 """Copies: the same words stored in one group under another scope or type. Withdrawing one withdraws them all."""
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memories.language.cleaning import fold
@@ -18,9 +18,17 @@ def find_twin(memory: Memory, *, counts: bool = False) -> Memory | None:
     """
     if memory.type == Type.EPISODIC:
         return None
+    same = texts_beside(memory, memory.content_hash, memory.fold_hash, counts=counts)
+    return newest(same.exclude(pk=memory.pk))
+
+
+def texts_beside(
+    memory: Memory, content_hash: str, fold_hash: str, *, counts: bool = False
+) -> QuerySet[Memory]:
+    """The live memories of a memory's group, scope and type with the text of these hashes; `counts` as in find_twin()."""
     stands = Q(state=State.LIVE) | outlasting_q(timezone.now()) if counts else Q(state=State.LIVE)
     rows = Memory.objects.filter(stands, group=memory.group_id, scope=memory.scope, type=memory.type)
-    return newest(rows.filter(has_text(memory.content_hash, memory.fold_hash)).exclude(pk=memory.pk))
+    return rows.filter(has_text(content_hash, fold_hash))
 
 
 def describe_twin(twin: Memory) -> str:

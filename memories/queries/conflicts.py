@@ -31,11 +31,8 @@ _OTHER_KINDS: Final = sorted(set(LinkKind) - {LinkKind.CONFLICT})
 
 
 _MAX_STEPS = 20  # versions of a plan that edits replaced; a longer path names nothing
-_CORRECTED: Final = (
-    State.SUPERSEDED,
-    State.RETRACTED,
-    State.MERGED,
-)  # once retired, another row stands for them
+# A retired row in one of these states was replaced by another row.
+_CORRECTED: Final = (State.SUPERSEDED, State.RETRACTED, State.MERGED)
 
 
 @dataclass(frozen=True)

@@ -395,7 +395,7 @@ def cut_text(text: str, tokens: int, encoder: Encoder | None) -> str:
 def _last_fitting(text: str, ends: Sequence[int], tokens: int, encoder: Encoder | None) -> int:
     """The last of the places up to which the text fits into `tokens`, or one with _NEARLY as many; 0 if none does.
 
-    A text has about as many tokens to a word throughout, so the next place is told from the last one's count.
+    The ratio of tokens to words hardly changes within a text, so each count predicts the next place to try.
     """
     low, high = 0, len(ends)
     middle = (high + 1) // 2

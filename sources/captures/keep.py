@@ -222,14 +222,12 @@ def _describe_thread(user: User, sent: SentConversation, group: Group) -> None:
         return
     title = clean_line(sent.title[: 2 * MAX_TITLE_CHARS], field="title", max_chars=2 * MAX_TITLE_CHARS)
     title = mask_words(title, group=group)[:MAX_TITLE_CHARS]
-    if find_repeated([(group.key, {"title": title})])[0] is not None:
-        title = ""
+    # The site sends a purged title again.
+    is_barred = REDACTION in thread.title or find_repeated([(group.key, {"title": title})])[0] is not None
     moments = [turn.at for turn in sent.turns if turn.at is not None]
     last = max([*moments, *filter(None, [thread.active_at])], default=timezone.now())
     fresh = {
-        "title": thread.title
-        if REDACTION in thread.title
-        else title or thread.title,  # the site sends a purged title again
+        "title": thread.title if is_barred or not title else title,
         "url": _safe_url(sent, group) or thread.url,
         "platform": sent.platform,
         "owner_id": user.pk,

@@ -159,7 +159,7 @@ def test_decomposed_letters_are_blanked_and_counted(alice: User, ledger: Group, 
 
 
 def test_what_cannot_be_blanked_is_not_counted(alice: User, ledger: Group) -> None:
-    replaced = kept(agent(alice), "Purged", group="ledger")  # what stands in place of a text says this one
+    replaced = kept(agent(alice), "Purged", group="ledger")  # the same word as the replacement [purged]
     over_rules = kept(agent(alice), "word heron, word eight", group="ledger")  # no rule by itself quotes it
     save_checkpoint(agent(alice), group="ledger", thread="purged", state={"done": "so: purged"})
     update_group(person(alice), "ledger", GroupChange(guard="word=heron, word=eight"))
