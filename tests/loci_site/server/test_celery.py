@@ -28,22 +28,20 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with its tables, and nothing in them."""
-    return with_tables(tmp_path_factory.mktemp("homes") / "home")
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with its tables, and nothing in them; a worker of another test would do the jobs of this one."""
+    return with_tables(tmp_path / "home")
 
 
 @pytest.fixture(scope="module", params=["memory", "redis"])
-def run(
-    request: pytest.FixtureRequest, home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ticking]:
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ticking]:
     """A worker that ticks every 2 s; all tests of a broker use the same."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "redis" and shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
     broker = RedisBroker(folder) if request.param == "redis" else None
-    with ticking(home, broker, folder / "ticks") as started:
+    with ticking(with_tables(folder / "home"), broker, folder / "ticks") as started:
         started.wait_until_whole()
         started.wait_for("ready", since=0)
         yield started

@@ -16,7 +16,7 @@ import psutil
 from celery import Celery
 
 from bench.proof.home import environment
-from bench.proof.proof import REPOSITORY, wait_until
+from bench.proof.proof import REPOSITORY, ProofError, wait_until
 from bench.proof.server import Server
 from loci_site.worker import QUEUE, broker_settings
 from tests.loci_site.server.ticking_worker import EVERY, JOB, TICK, TICKS
@@ -62,7 +62,11 @@ class Ticking:
 
     def wait_until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait until something holds, however slow the machine. Raises ProofError where it does not."""
-        wait_until(holds, f"{what} did not come within {PATIENCE_S} s; see {self.log}.", seconds=PATIENCE_S)
+        try:
+            wait_until(holds, f"{what} did not come within {PATIENCE_S} s.", seconds=PATIENCE_S)
+        except ProofError as fault:
+            noted = self.file.read_text(encoding="utf-8").splitlines()[-30:] if self.file.exists() else []
+            raise ProofError("\n".join([str(fault), *noted, self.log.read_text()[-3000:]])) from None
 
     @property
     def worker(self) -> int:
