@@ -38,7 +38,7 @@ from memories.lifecycle.target import (
 )
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import newest
-from memories.queries.by_text import recallable_copies, texts_beside
+from memories.queries.by_text import left_out_with, recallable_copies, texts_beside
 from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_rows
@@ -46,7 +46,7 @@ from memories.store.for_review import link_successor
 from memories.store.policy import Change, is_by_agent, log_of
 from memories.store.supersede import call_off_plan, move_ends
 from memories.store.threads import refresh_threads
-from memories.store.withdrawn.left_out import also_left_out, left_out_with
+from memories.store.withdrawn.left_out import also_left_out
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
 

@@ -45,14 +45,15 @@ from memories.lifecycle.target import (
     require_whole_id,
 )
 from memories.models import Memory
+from memories.queries.by_text import find_counting_same, left_out_with
 from memories.queries.labels import doubts_of
 from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change
-from memories.store.withdrawn.left_out import also_left_out, left_out_with
+from memories.store.withdrawn.left_out import also_left_out
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
-from memories.store.withdrawn.tombstones import barred_with, find_counting_same, follow_trust
+from memories.store.withdrawn.tombstones import barred_with, follow_trust
 from memories.types import VISIBLE_TRUSTS, State, Trust
 
 __all__ = [
@@ -275,13 +276,14 @@ def _set_trust(
     if trust == Trust.ACTIVE:
         check_not_barred(actor, memory)
     is_rejected = trust == Trust.REJECTED
-    same = find_counting_same(memory) if is_rejected and memory.trust not in VISIBLE_TRUSTS else None
+    hidden = left_out_with([memory]) if is_rejected else []
+    same = None if memory.trust in VISIBLE_TRUSTS else find_counting_same(memory, hidden)
 
     def run_follow_up() -> DerivedChanges:
         follow_trust(actor, memory, reason=reason, same=same)
         return DerivedChanges(consequences=follow_up(actor, memory) if follow_up is not None else ())
 
-    consequences = _rejection_lines(memory, same) if is_rejected else (consequence,)
+    consequences = _rejection_lines(memory, same, hidden) if is_rejected else (consequence,)
     if trust == Trust.QUARANTINED:
         barred = [memory, *barred_with(memory)]
         consequences = (consequence, barred_line(memory), *also_left_out(barred, left_out_with(barred)))
@@ -291,12 +293,11 @@ def _set_trust(
     )  # fmt: skip
 
 
-def _rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
-    """The consequences of a rejection; `same` counts and has the same text."""
+def _rejection_lines(memory: Memory, same: Memory | None, hidden: list[Memory]) -> tuple[str, ...]:
+    """The consequences of a rejection; `same` counts and has the same text, and recall would leave out `hidden`."""
     if same is None:
-        return gettext("recall does not return it, and the same text is refused"), *also_left_out(
-            [memory], left_out_with([memory])
-        )
+        refused = gettext("recall does not return it, and the same text is refused")
+        return refused, *also_left_out([memory], hidden)
     return (
         gettext("recall does not return it"),
         gettext(

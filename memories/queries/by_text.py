@@ -1,14 +1,18 @@
 """Copies: the same words stored in one group under another scope or type. Withdrawing one withdraws them all."""
 
+from collections.abc import Iterable, Sequence
+
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memories.language.cleaning import fold
+from memories.language.dress import has_letters_or_digits, undressed
+from memories.language.dress.quotes import readings
 from memories.models import Memory
-from memories.models.text_lookup import fold_start, fold_starts_with, has_text, newest
+from memories.models.text_lookup import fold_start, fold_starts_with, fold_starts_with_any, has_text, newest
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import outlasting_q
-from memories.types import VISIBLE_TRUSTS, State, Type
+from memories.types import VISIBLE_TRUSTS, Scope, State, Trust, Type
 
 
 def find_twin(memory: Memory, *, counts: bool = False) -> Memory | None:
@@ -70,6 +74,44 @@ def recallable_copies(memory: Memory) -> list[Memory]:
         row for row in outlasting.select_related(*RELATED_ROWS) if fold(row.content) == fold(memory.content)
     ]
     return [*(copy for copy in live_copies(memory) if copy.trust in VISIBLE_TRUSTS), *until]
+
+
+def left_out_with(memories: Sequence[Memory]) -> list[Memory]:
+    """What recall of a group leaves out as well once these texts of its are withdrawn there; in order of their keys.
+
+    The same texts in whatever dress, type and scope, and global ones of other groups: what find_left_out() would say.
+    """
+    named = [
+        memory for memory in memories if has_letters_or_digits(memory.content)
+    ]  # others leave no tombstone
+    if not named:
+        return []
+    folds = {fold(memory.content) for memory in named}
+    bare = {undressed(memory.content) for memory in named} - {""}
+    groups = {memory.group_id for memory in named}
+    here = Memory.objects.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL)).exclude(
+        key__in={memory.key for memory in memories}
+    )
+    recalled = here.filter(Q(state=State.LIVE, trust__in=VISIBLE_TRUSTS) | outlasting_q(timezone.now()))
+    same = recalled.filter(fold_starts_with_any({fold_start(memory.fold_hash) for memory in named}))
+    # No index finds a text by what its escapes say: of those, the ones that people stand behind.
+    escaped = recalled.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED), content__contains="\\")
+    rows = {row.key: row for rows in (same, escaped) for row in rows.select_related(*RELATED_ROWS).order_by()}
+    return [
+        row
+        for _, row in sorted(rows.items())
+        if any(fold(said) in folds or undressed(said) in bare for said in readings(row.content))
+    ]
+
+
+def find_counting_same(memory: Memory, among: Iterable[Memory] | None = None) -> Memory | None:
+    """A live, active or verified memory of the same group that has this text, exactly or in other dress.
+
+    `among`: what left_out_with() says of this memory, if it was asked.
+    """
+    found = left_out_with([memory]) if among is None else among
+    same = (row for row in found if row.group_id == memory.group_id and row.state == State.LIVE)
+    return min(same, key=lambda row: row.content_hash != memory.content_hash, default=None)
 
 
 def single_version_copies(memory: Memory) -> list[Memory]:

@@ -12,14 +12,14 @@ from access.errors import InvalidInput
 from memories.language.cleaning import first_words
 from memories.lifecycle.purge.places import MEMORIES
 from memories.models import Memory
-from memories.queries.by_text import single_version_copies
+from memories.queries.by_text import left_out_with, single_version_copies
 from memories.queries.conflicts import read_plan
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import is_outlasting
 from memories.store.derived import WithdrawalReach, find_reach
 from memories.store.places import PurgedTexts, all_places
-from memories.store.withdrawn.left_out import also_left_out, left_out_with
+from memories.store.withdrawn.left_out import also_left_out
 from memories.types import State
 
 MAX_QUOTES = 200  # memories that quote a text and are purged with it, in one transaction

@@ -40,6 +40,7 @@ from memories.lifecycle.target import (
 from memories.lifecycle.undo.rows import DELETED, MEMORY, RANKS, STAYS, FormerRow
 from memories.lifecycle.undo.words import describe, operation_of, told
 from memories.models import FindingStatus, Memory, MemoryFinding, Tombstone, TombstoneKind
+from memories.queries.by_text import left_out_with
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.queries.visibility import has_begun
@@ -47,7 +48,6 @@ from memories.store.derived import find_reach, withdraw_derived
 from memories.store.policy import Change, held_with
 from memories.store.supersede import move_ends
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
-from memories.store.withdrawn.left_out import left_out_with
 from memories.store.withdrawn.marks import LABELS, find_repeated, repeated_text
 from memories.types import WITHDRAWN_TRUSTS, State, Trust
 from relations.models import Relation, RelationEvidence

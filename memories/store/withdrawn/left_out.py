@@ -4,22 +4,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
-from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
 from access.visibility import Visibility
 from memories.language.cleaning import fold
-from memories.language.dress import has_letters_or_digits, undressed
-from memories.language.dress.quotes import readings
 from memories.models import Memory
-from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.conflicts import OpenConflict, coming_after, find_open_conflicts
-from memories.queries.snapshot import RELATED_ROWS
-from memories.queries.visibility import outlasting_q
 from memories.store.pieces import one_index_state, read_index_state
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
-from memories.types import VISIBLE_TRUSTS, Scope, State, Trust
 
 LEFT_OUT_REASON: Final = gettext_noop("its text was withdrawn in this group")
 
@@ -83,34 +75,6 @@ def find_left_out_at_home(memories: Iterable[Memory]) -> set[int]:
     read = list(memories)
     with one_index_state(read_index_state({row.group_id for row in read})):
         return {row.key for row in read if hiding_marks(row)}
-
-
-def left_out_with(memories: Sequence[Memory]) -> list[Memory]:
-    """What recall of a group leaves out as well once these texts of its are withdrawn there; in order of their keys.
-
-    The same texts in whatever dress, type and scope, and global ones of other groups: what find_left_out() would say.
-    """
-    named = [
-        memory for memory in memories if has_letters_or_digits(memory.content)
-    ]  # others leave no tombstone
-    if not named:
-        return []
-    folds = {fold(memory.content) for memory in named}
-    bare = {undressed(memory.content) for memory in named} - {""}
-    groups = {memory.group_id for memory in named}
-    here = Memory.objects.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL)).exclude(
-        key__in={memory.key for memory in memories}
-    )
-    recalled = here.filter(Q(state=State.LIVE, trust__in=VISIBLE_TRUSTS) | outlasting_q(timezone.now()))
-    same = recalled.filter(fold_starts_with_any({fold_start(memory.fold_hash) for memory in named}))
-    # No index finds a text by what its escapes say: of those, the ones that people stand behind.
-    escaped = recalled.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED), content__contains="\\")
-    rows = {row.key: row for rows in (same, escaped) for row in rows.select_related(*RELATED_ROWS).order_by()}
-    return [
-        row
-        for _, row in sorted(rows.items())
-        if any(fold(said) in folds or undressed(said) in bare for said in readings(row.content))
-    ]
 
 
 def also_left_out(memories: Sequence[Memory], hidden: Iterable[Memory]) -> tuple[str, ...]:

@@ -23,29 +23,24 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count
 from django.utils import timezone
 
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Unavailable
 from access.models import Group
-from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.dress import has_letters_or_digits, spelling, undressed
-from memories.models import Link, Memory, Piece, Tombstone, TombstoneKind
-from memories.models.link import REVIEWED_KINDS
-from memories.models.text_lookup import has_text, newest
+from memories.models import Memory, Tombstone, TombstoneKind
+from memories.queries.by_text import find_counting_same
 from memories.queries.versions import versions_of
-from memories.search.base import search_index
 from memories.store.change import change_row
-from memories.store.pieces import as_vector, indexed_model
 from memories.store.policy import log_of
-from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, Scope, State, Trust
+from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
-_MAX_NEAR: Final = 32  # nearest memories whose texts are compared without their dress
 _STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
 
 
@@ -281,39 +276,3 @@ def _trust_before(row: Memory, memory: Memory) -> str:
         return ""
     before, after = last.payload["changes"]["trust"]
     return str(before) if after == Trust.QUARANTINED else ""
-
-
-def find_counting_same(memory: Memory) -> Memory | None:
-    """A live, active or verified memory of the same group that has this text, exactly or in other dress."""
-    others = Memory.objects.filter(
-        group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
-    ).exclude(key=memory.key)  # fmt: skip
-    exact = newest(others.filter(has_text(memory.content_hash, memory.fold_hash)))
-    bare = undressed(memory.content)
-    if exact is not None or not bare:
-        return exact
-    return next((row for row in _likely_same(memory, others) if undressed(row.content) == bare), None)
-
-
-def _likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
-    """Those of `others` that a person or the vectors connect with the memory; all of them if it has no vector yet."""
-    piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
-    if piece is None or piece.embedding is None:
-        return others.order_by("key").iterator()
-    visibility = Visibility(
-        groups=frozenset({memory.group_id}), include_global=True, states=frozenset({State.LIVE}),
-        trusts=frozenset(VISIBLE_TRUSTS), now=timezone.now(),
-    )  # fmt: skip
-    near = [
-        hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=_MAX_NEAR)
-    ]
-    ends = _linked_roots(memory)
-    return others.filter(Q(key__in=[*near, *ends]) | Q(root__in=ends)).order_by("key")
-
-
-def _linked_roots(memory: Memory) -> set[int]:
-    """The roots at both ends of the memory's conflicts and possible duplicates, its own included if it has any."""
-    links = Link.objects.filter(
-        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
-    )
-    return {key for pair in links.values_list("source", "target") for key in pair}
