@@ -21,7 +21,7 @@ from access.errors import TooManyReads  # noqa: E402
 from access.limits.turns import IN_HAND, MAX_WAITING, PERSON, person_behind  # noqa: E402
 from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
-from loci_site.server.db_threads import read_pool  # noqa: E402
+from loci_site.server.db_threads import page_thread, read_pool  # noqa: E402
 from loci_site.server.health import WATCH  # noqa: E402
 from loci_site.server.process import end_with_parent, take_short_turns  # noqa: E402
 from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
@@ -79,8 +79,14 @@ async def _refuse_request(send: Send) -> None:
 async def _route_in_turn(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request: the MCP transport for its path, Django for all others."""
     if scope["type"] == "http" and scope["path"] == mount.PATH:
-        await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below
+        await mount.serve_or_pass(scope, receive, send, rest=_answer_by_django)
     else:
+        await _answer_by_django(scope, receive, send)
+
+
+async def _answer_by_django(scope: Message, receive: Receive, send: Send) -> None:
+    """Answer one request by its view; what is synchronous in it runs in a thread that is kept."""
+    async with page_thread():
         await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
 
 

@@ -2,20 +2,23 @@
 
 Django starts a thread for each ASGI request, and a connection belongs to its thread, so every request would open a new
 one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it). Reads and writes have pools of their own,
-so a recall never waits behind stores. Before the threads that read, each person waits in turn (access.limits.turns).
+so a recall never waits behind stores. Before the threads that read, each person waits in turn (access.limits.turns). Pages
+and what else is synchronous have threads of their own as well, one each while they are made.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import cache, partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 from access.limits.deadline import CURRENT, Deadline
 from access.limits.turns import MAX_WAITING, PERSON, Turns
@@ -91,12 +94,17 @@ def _run_in_pool(
 
     @wraps(fn)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if getattr(settings, "LOCI_DB_THREADS", "pool") == "sensitive":
+        if _is_test_thread():
             return await in_test_thread(*args, **kwargs)
         job = partial(copy_context().run, _run_with_usable_connection, partial(fn, *args, **kwargs))
         return await asyncio.wrap_future(submit()(job))
 
     return run
+
+
+def _is_test_thread() -> bool:
+    """Whether database work stays in the thread of a test."""
+    return bool(getattr(settings, "LOCI_DB_THREADS", "pool") == "sensitive")
 
 
 def _run_with_usable_connection(job: Callable[[], R]) -> R:
@@ -160,3 +168,36 @@ def read_pool() -> FairPool:
 def write_pool() -> ThreadPoolExecutor:
     """The threads of this process that write, WRITE_THREADS of them; reads never wait for them."""
     return ThreadPoolExecutor(WRITE_THREADS, thread_name_prefix="loci-write")
+
+
+_IDLE: Final = deque[ThreadPoolExecutor]()
+
+
+@asynccontextmanager
+async def page_thread() -> AsyncIterator[None]:
+    """A thread for the synchronous code of one request, which keeps its connection for later ones.
+
+    A page never waits for another's thread: there are as many as pages at once, and server.db_threads of them stay. With a new
+    thread and connection each time, a card of the Review took 53 ms instead of 46.
+    """
+    if _is_test_thread():
+        yield
+        return
+    try:
+        thread = _IDLE.pop()
+    except IndexError:
+        thread = ThreadPoolExecutor(1, thread_name_prefix="loci-page")
+    try:
+        async with ThreadSensitiveContext(executor=thread):
+            yield
+    finally:
+        thread.submit(_keep, thread)  # it comes after what a client that has gone left running
+
+
+def _keep(thread: ThreadPoolExecutor) -> None:
+    """Keep the thread that this runs in for later requests, or end it if enough are kept."""
+    if len(_IDLE) < settings.LOCI.server.db_threads:
+        _IDLE.append(thread)
+    else:
+        connections.close_all()
+        thread.shutdown(wait=False)

@@ -2,16 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import connection
 from pytest_django import Settings
 
 from loci_site.server import db_threads as threads
-from loci_site.server.db_threads import in_db_thread
+from loci_site.server.db_threads import in_db_thread, page_thread
 
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
@@ -129,6 +132,65 @@ def test_a_thread_keeps_its_connection_from_job_to_job(pool: None) -> None:
         return found
 
     assert asyncio.run(both())
+
+
+@pytest.fixture
+def idle_pages(pool: None, monkeypatch: pytest.MonkeyPatch) -> deque[ThreadPoolExecutor]:
+    """The threads that wait for pages, none at first."""
+    idle = deque[ThreadPoolExecutor]()
+    monkeypatch.setattr(threads, "_IDLE", idle)
+    return idle
+
+
+async def page(during: Callable[[], object] = lambda: None) -> str:
+    """What a page does; the name of its thread."""
+    async with page_thread():
+        await sync_to_async(during)()
+        return await sync_to_async(lambda: threading.current_thread().name)()
+
+
+async def wait_for_idle(idle: deque[ThreadPoolExecutor], count: int) -> None:
+    while len(idle) < count:
+        await asyncio.sleep(0.001)
+
+
+async def test_pages_one_after_the_other_have_the_same_thread(idle_pages: deque[ThreadPoolExecutor]) -> None:
+    names = set[str]()
+    for _ in range(5):
+        names.add(await page())
+        await wait_for_idle(idle_pages, 1)
+    assert len(names) == 1
+    assert names.pop().startswith("loci-page")
+
+
+async def test_pages_at_once_wait_for_none_and_only_the_set_number_is_kept(
+    idle_pages: deque[ThreadPoolExecutor],
+) -> None:
+    all_five = threading.Barrier(5)  # passed only when five pages are made at once
+    await asyncio.gather(*(page(lambda: all_five.wait(timeout=60)) for _ in range(5)))
+    await wait_for_idle(idle_pages, 2)
+    await asyncio.gather(*(asyncio.to_thread(thread.submit(int).result) for thread in tuple(idle_pages)))
+    assert len(idle_pages) == 2
+
+
+async def test_the_thread_of_a_client_that_has_gone_serves_no_other_before_it_is_done(
+    idle_pages: deque[ThreadPoolExecutor],
+) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        go.wait()
+
+    gone = asyncio.ensure_future(page(work))
+    await asyncio.to_thread(started.wait)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    assert not idle_pages
+    await page()
+    go.set()
+    await wait_for_idle(idle_pages, 2)
 
 
 async def test_sensitive_mode_keeps_to_the_thread_of_other_sensitive_work(settings: Settings) -> None:
