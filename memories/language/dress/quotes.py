@@ -267,7 +267,7 @@ def _places_of_letters(value: str) -> Iterator[tuple[int, int]]:
     """The begin and end of each letter with what joins it: folded one by one, they are the folded value."""
     begin = 0
     for at, sign in enumerate(value):
-        if at and not _joins(sign):
+        if at and not _joins(value[at - 1], sign):
             yield begin, at
             begin = at
     if value:
@@ -275,10 +275,13 @@ def _places_of_letters(value: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=4096)
-def _joins(sign: str) -> bool:
+def _joins(before: str, sign: str) -> bool:
     """True if normalising may make one letter of a sign and what is before it: a mark, or a part of a Hangul syllable."""
     first = unicodedata.normalize("NFKD", sign)[0]
-    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+    if unicodedata.category(first)[0] == "M":
+        return True
+    last = unicodedata.normalize("NFKD", before)[-1]
+    return "\u1160" <= first <= "\u11ff" and "\u1100" <= last <= "\u11ff"
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
