@@ -9,15 +9,17 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
 from bench.evaluate.scratch_database import scratch_database, use_database
-from memories.language.word_forms import __file__ as forms_file
 from memories.search.schema import statements
 from storage.encryption import database_key
 
-CODE = (Path(forms_file),)  # code that determines stored columns, besides migrations and SQL
+# What decides whether and how a text is stored: a changed rule is not measured on what the former one let in.
+CODE = tuple(
+    Path(__file__).parents[2] / name for name in ("access", "guard", "memories", "sources", "storage")
+)
 
 
 def fingerprint(corpus: Path, model: str) -> str:
-    """Hash of what a cached database depends on: texts, model, migrations, the indexes' SQL and the encryption's key."""
+    """Hash of what a cached database depends on: texts, model, migrations, the indexes' SQL, code and the encryption's key."""
     digest = sha256(model.encode())
     if (key := database_key()) is not None:
         digest.update(key.id)
@@ -25,8 +27,10 @@ def fingerprint(corpus: Path, model: str) -> str:
     loader = MigrationLoader(None)
     digest.update(repr(sorted(loader.disk_migrations)).encode())
     digest.update(repr(statements("sqlite")).encode())
-    for path in CODE:
-        digest.update(path.read_bytes())
+    for folder in CODE:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

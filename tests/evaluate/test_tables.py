@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from access.errors import InvalidInput
+from bench.evaluate import cached_database as cached_database_module
 from bench.evaluate import scratch_database
 from bench.evaluate.ablation import CHOICES, STEPS, CrossValidationFold, fold_of, without
 from bench.evaluate.abstention import Judgement, curve
@@ -199,6 +200,16 @@ def test_a_database_is_kept_until_something_about_its_set_changes(tmp_path: Path
     assert fingerprint(corpus, "other model") != mark
     corpus.write_text("{}", encoding="utf-8")
     assert fingerprint(corpus, "model") != mark
+
+
+def test_a_database_is_filled_anew_when_a_rule_has_changed(
+    tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "rules.toml"
+    corpus = write_set(tmp_path / "set") / "corpus.jsonl"
+    monkeypatch.setattr(cached_database_module, "CODE", (tmp_path,))
+    marks = [fingerprint(corpus, "model") for text in ("hold", "let in") if rules.write_text(text)]
+    assert len(set(marks)) == 2
 
 
 @pytest.mark.django_db(transaction=True)
