@@ -110,8 +110,8 @@ def find_counting_same(memory: Memory, among: Iterable[Memory] | None = None) ->
     `among`: what left_out_with() says of this memory, if it was asked.
     """
     found = left_out_with([memory]) if among is None else among
-    same = (row for row in found if row.group_id == memory.group_id and row.state == State.LIVE)
-    return min(same, key=lambda row: row.content_hash != memory.content_hash, default=None)
+    here = (row for row in found if row.group_id == memory.group_id and row.state == State.LIVE)
+    return next(here, None)
 
 
 def single_version_copies(memory: Memory) -> list[Memory]:

@@ -1,7 +1,10 @@
 """Rejecting a repetition of a memory that counts hides the repetition only: the right memory stays in recall."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from access.models import CandidatePolicy, Group
 from memories.lifecycle.verbs import reject, verify
@@ -81,6 +84,32 @@ def test_a_memory_of_another_group_spares_nothing(alice: User, live: Memory) -> 
     waiting = repeat(alice, "\U0001f44d The build server is called heron.")
     reject(person(alice), waiting.id)
     assert Tombstone.objects.get().memory_id == waiting.id
+
+
+def test_a_global_memory_of_another_group_spares_nothing_either(alice: User, live: Memory) -> None:
+    Group.objects.create(slug="other")
+    known = kept(person(alice), "The build server is called heron.", group="other", scope="global")
+    waiting = repeat(alice, "\U0001f44d The build server is called heron.")
+    hidden = f"recall leaves out {known.id} too: the same text in other dress"
+    assert hidden in reject(person(alice), waiting.id).consequences
+    assert Tombstone.objects.get().memory_id == waiting.id
+
+
+def test_what_counts_until_a_plan_begins_spares_nothing_and_is_told(alice: User, live: Memory) -> None:
+    begins = timezone.now() + timedelta(days=30)
+    kept(
+        person(alice), "The VPN gateway lives in Oslo.", group="ledger", supersedes=live.id, valid_from=begins
+    )
+    waiting = repeat(alice)
+    hidden = f"recall leaves out {live.id} too: the same text in other dress"
+    assert hidden in reject(person(alice), waiting.id).consequences
+    assert Tombstone.objects.get().memory_id == waiting.id
+
+
+def test_who_rejects_what_counts_is_told_of_its_copies(alice: User, live: Memory) -> None:
+    copy = kept(person(alice), TEXT, group="ledger", type="entity")
+    assert f"recall leaves out {copy.id} too: the same text" in reject(person(alice), live.id).consequences
+    assert Tombstone.objects.get().memory_id == live.id
 
 
 def test_the_review_says_so_and_its_undo_hides_nothing(alice: User, live: Memory) -> None:
