@@ -249,6 +249,21 @@ FOUND: Final[dict[str, Found]] = {
         policy="all",
         also=("undo of * leaves a link",),
     ),
+    "undo of a quarantine links what comes back to what an import did not compare": found(
+        "undo of quarantine leaves a link",
+        "",
+        ("import", "import", {"line 1": "port2", "line 2": "port"}, "garden"),
+        ("curator", "quarantine", "port2/first"),
+        ("", "undo", 0),
+    ),
+    "undo of an edit links the former text to what an import did not compare": found(
+        "undo of edit leaves a link",
+        "",
+        ("second", "store", "nases", {"scope": "global"}),
+        ("import", "import", {"line 1": "nases", "line 2": "port"}, "garden"),
+        ("agent", "edit", "nases", {"content": "disk"}),
+        ("agent", "undo", 0),
+    ),
     "undo of a retraction links what comes back to what an import did not compare": found(
         "undo of retract leaves a link",
         "",

@@ -163,8 +163,13 @@ def other_rows_are_back(undone: Undoable, now: Rows, then: Rows) -> Iterator[Fau
 
 
 def comes_back(root: int, now: Rows, then: Rows) -> bool:
-    """True if a memory of the chain stands after the undo and none did before it."""
-    return bool(then.standing(root, then.at)) and not now.standing(root, then.at)
+    """True if a text of the chain counts after the undo and did not before it."""
+    return bool(_counting(root, then, then.at) - _counting(root, now, then.at))
+
+
+def _counting(root: int, rows: Rows, at: datetime) -> set[int]:
+    """The keys of what stands of a chain, without what is withdrawn."""
+    return {row["key"] for row in rows.standing(root, at) if row["trust"] not in ("quarantined", "rejected")}
 
 
 def closed(rows: Rows, name: tuple[Any, ...], value: Any, now: datetime) -> Any:

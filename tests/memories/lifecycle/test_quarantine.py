@@ -135,3 +135,12 @@ def test_a_former_version_that_is_restored_waits_in_quarantine(alice: User, bob:
     assert (fresh(old).state, fresh(old).trust) == ("live", "quarantined")
     verbs.approve(person(alice), old.id)
     assert (fresh(old).trust, fresh(new).trust) == ("active", "quarantined")
+
+
+def test_a_quarantine_does_not_bar_a_former_text_that_counts_in_another_memory(
+    alice: User, bob: User, ledger: Group
+) -> None:
+    old, new = two_versions(bob)
+    kept(person(alice), old.content, group="ledger", type="entity")
+    verbs.quarantine(person(alice), new.id, reason="bad")
+    assert [mark.memory_id for mark in Tombstone.objects.all()] == [new.id]
