@@ -180,7 +180,7 @@ async def test_the_thread_of_a_client_that_has_gone_serves_no_other_before_it_is
 
     def work() -> None:
         started.set()
-        go.wait()
+        go.wait(timeout=60)
 
     gone = asyncio.ensure_future(page(work))
     await asyncio.to_thread(started.wait)
@@ -188,7 +188,7 @@ async def test_the_thread_of_a_client_that_has_gone_serves_no_other_before_it_is
     with pytest.raises(asyncio.CancelledError):
         await gone
     assert not idle_pages
-    await page()
+    await asyncio.wait_for(page(), 30)
     go.set()
     await wait_for_idle(idle_pages, 2)
 
