@@ -153,9 +153,15 @@ def _combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSou
     own = [version for version in [row, *chain] if version.root_key == row.root_key]
     current = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
     unmerged = [v for v in own if v.state != State.MERGED] or own
-    # An edit corrects what it replaces, so that row's record time ends; what the source brings supersedes it.
-    corrected = {later.key for earlier, later in pairwise(own) if earlier.retired_at is not None}
-    brought = max((v for v in [row, *chain] if v.source == row.source and v.key not in corrected), key=by_key)
+    # An edit corrects what it replaces, so that row's record time ends; what the source brings supersedes it, or follows
+    # what was retracted.
+    corrected = {
+        later.key
+        for earlier, later in pairwise(own)
+        if earlier.retired_at is not None and earlier.state == State.SUPERSEDED
+    }
+    of_source = (v for v in [row, *chain] if v.source == row.source and v.key not in corrected)
+    brought = max(of_source, key=by_key, default=row)
     now = (current or unmerged)[-1]
     return StoredSource(
         row,

@@ -433,6 +433,15 @@ FOUND: Final[dict[str, Found]] = {
         policy="agents",
     ),
     # Crashes.
+    "a file brings a text that was retracted as a former version": found(
+        "import fails with ValueError",
+        "",
+        ("curator", "store", "port", {}),
+        ("agent", "store", "port2", {"supersedes": "port"}),
+        ("agent", "retract", "port2/first"),
+        ("import", "import", {"line 1": "port"}, "ledger"),
+        ("import", "import", {"line 1": "altos"}, "ledger"),
+    ),
     "valid_to before the day of the supersede": found(
         "store fails with IntegrityError",
         "",
