@@ -264,6 +264,16 @@ FOUND: Final[dict[str, Found]] = {
         ("agent", "edit", "nases", {"content": "disk"}),
         ("agent", "undo", 0),
     ),
+    "what comes back rejected is compared once it counts": found(
+        "undo of store leaves a link",
+        "",
+        ("curator", "store", "port2", {}),
+        ("import", "import", {"line 1": "port"}, "ledger"),
+        ("curator", "pin", "port2"),
+        ("curator", "review", "reject", "port"),
+        ("second", "store", "port2", {"supersedes": "port"}),
+        ("", "undo", 0),
+    ),
     "undo of a retraction links what comes back to what an import did not compare": found(
         "undo of retract leaves a link",
         "",
