@@ -9,7 +9,6 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
 from bench.evaluate.scratch_database import scratch_database, use_database
-from memories.search.schema import statements
 from storage.encryption import database_key
 
 # What decides whether and how a text is stored: a changed rule is not measured on what the former one let in.
@@ -19,14 +18,13 @@ CODE = tuple(
 
 
 def fingerprint(corpus: Path, model: str) -> str:
-    """Hash of what a cached database depends on: texts, model, migrations, the indexes' SQL, code and the encryption's key."""
+    """Hash of what a cached database depends on: texts, model, migrations, code with its SQL, and the encryption's key."""
     digest = sha256(model.encode())
     if (key := database_key()) is not None:
         digest.update(key.id)
     digest.update(corpus.read_bytes())
     loader = MigrationLoader(None)
     digest.update(repr(sorted(loader.disk_migrations)).encode())
-    digest.update(repr(statements("sqlite")).encode())
     for folder in CODE:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.suffix != ".pyc":

@@ -1,4 +1,4 @@
-"""Copies: the same words stored in one group under another scope or type. Withdrawing one withdraws them all."""
+"""Memories with the same text: twins, copies under another scope or type, and what recall leaves out with a withdrawn text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -81,9 +81,8 @@ def left_out_with(memories: Sequence[Memory]) -> list[Memory]:
 
     The same texts in whatever dress, type and scope, and global ones of other groups: what find_left_out() would say.
     """
-    named = [
-        memory for memory in memories if has_letters_or_digits(memory.content)
-    ]  # others leave no tombstone
+    # Others leave no tombstone.
+    named = [memory for memory in memories if has_letters_or_digits(memory.content)]
     if not named:
         return []
     folds = {fold(memory.content) for memory in named}
