@@ -20,7 +20,8 @@ from access.audit.verify import is_log_whole
 from access.models import Group, Membership, Role
 from access.tokens import actor_for_token, operator
 from loci_site.hooks.start import write_brief
-from maintenance.doctor import CheckStatus, examine
+from maintenance.doctor import CheckStatus, rows, run_check
+from maintenance.doctor.repairs import check_folds, check_forms
 from memories.draft import Draft
 from memories.models import Memory
 from memories.queries.visibility import as_q, recallable_by
@@ -166,29 +167,22 @@ def is_log_unbroken() -> bool:
     return is_log_whole()
 
 
-# What the doctor says of the rows and indexes; the rest is about the machine.
-OF_CHANGES: Final = frozenset(
-    {
-        "index objects",
-        "heads",
-        "orphans",
-        "pieces",
-        "tombstones",
-        "indexes",
-        "chains",
-        "contexts",
-        "forms",
-        "folds",
-        "audit",
-    }
+# The doctor's checks of rows and indexes; the rest is about the machine, the model and the schema.
+CHECKS: Final = (
+    rows.check_heads,
+    rows.check_orphans,
+    rows.check_pieces,
+    rows.check_tombstones,
+    rows.check_indexes,
+    rows.check_chains,
+    rows.check_contexts,
+    check_forms,
+    check_folds,
+    rows.check_audit,
 )
 
 
 def doctor_faults() -> list[str]:
     """What the doctor finds in the rows and indexes."""
-    found = examine(operator()).findings
-    return [
-        f"{each.check}: {each.detail}"
-        for each in found
-        if each.verdict is CheckStatus.WRONG and each.check in OF_CHANGES
-    ]
+    found = [run_check(check, str) for check in CHECKS]
+    return [f"{each.check}: {each.detail}" for each in found if each.verdict is CheckStatus.WRONG]
