@@ -442,6 +442,14 @@ FOUND: Final[dict[str, Found]] = {
         ("import", "import", {"line 1": "altos", "line 2": "altos"}, "ledger"),
         policy="agents",
     ),
+    "what comes back before its day is compared when the day has come": found(
+        "undo of store leaves a link",
+        "",
+        ("curator", "store", "nases", {"valid_from": 30}),
+        ("second", "store", "nas", {}),
+        ("curator", "store", "nases", {"supersedes": "nases", "type": "episodic"}),
+        ("", "undo", 0),
+    ),
     # Crashes.
     "a file brings a text that was retracted as a former version": found(
         "import fails with ValueError",
