@@ -442,7 +442,7 @@ FOUND: Final[dict[str, Found]] = {
         ("import", "import", {"line 1": "altos", "line 2": "altos"}, "ledger"),
         policy="agents",
     ),
-    "what comes back before its day is compared when the day has come": found(
+    "what comes back before its day is not compared": found(
         "undo of store leaves a link",
         "",
         ("curator", "store", "nases", {"valid_from": 30}),

@@ -510,8 +510,7 @@ class _Reversal:
         for memory in back:  # its day counts again, whatever the day of what stood in its place
             if memory.valid_from is not None and (memory.version > 1 or not has_begun(memory, self.now)):
                 move_ends(self.actor, memory, memory.valid_from, self.now)
-        counting = (memory for memory in back if memory.trust not in WITHDRAWN_TRUSTS)
-        anew = [memory for memory in counting if has_begun(memory, self.now)]
+        anew = [m for m in back if m.trust not in WITHDRAWN_TRUSTS and has_begun(m, self.now)]
         for link in additions("comparisons of what counts anew") if anew else ():
             link(self.actor, anew)
         taken = [row for row in self._taken if row.last]
