@@ -4,6 +4,8 @@ from django.apps import AppConfig
 from django.db import connections
 from django.db.models.signals import post_migrate, pre_migrate
 
+_UNHIDES = ("memories", "0022_compacted_behind_summaries")
+
 
 class MemoriesConfig(AppConfig):
     name = "memories"
@@ -42,3 +44,14 @@ def _restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
     if {"memories_memory", "memories_piece", "index_change"} <= set(connection.introspection.table_names()):
         apply_index_schema(connection)
         KEPT_ROWS.apply(connection)
+        if any((step.app_label, step.name) == _UNHIDES and not is_back for step, is_back in plan or ()):
+            _refresh_unhidden()
+
+
+def _refresh_unhidden() -> None:
+    """Write the contexts of the threads whose compacted events count again."""
+    from memories.models import Memory  # noqa: PLC0415 - models are ready only now
+    from memories.store.threads import refresh_threads  # noqa: PLC0415 - as above
+
+    threads = Memory.objects.filter(summary__isnull=False, thread__isnull=False)
+    refresh_threads(threads.order_by("thread").values_list("thread", flat=True).distinct())

@@ -18,6 +18,9 @@ class Type(TextChoices):
 
 # The source of entities that exist because a relation names them
 RELATION_SOURCE: Final = "relation"
+SUMMARY_SOURCE: Final = "loci:compact"  # of the summary of a week or month
+CONVERSATION_SOURCE: Final = "loci:conversation"  # of the summary of one conversation
+SUMMARY_SOURCES: Final = (SUMMARY_SOURCE, CONVERSATION_SOURCE)
 
 
 class Scope(TextChoices):
@@ -35,8 +38,8 @@ class State(TextChoices):
     RETRACTED = "retracted", gettext_lazy("retracted: withdrawn because it was wrong")
     FORGOTTEN = "forgotten", gettext_lazy("forgotten: hidden, can be restored")
     MERGED = "merged", gettext_lazy("merged: combined into another memory")
-    COMPACTED = "compacted", gettext_lazy("compacted: replaced by a summary")
     EXPIRED = "expired", gettext_lazy("expired: its time to live ended")
+    DORMANT = "dormant", gettext_lazy("dormant: not used for long, found when nothing else answers")
 
 
 class Trust(TextChoices):
@@ -70,17 +73,15 @@ _LIVE_RULE: dict[str, RecallTreatment] = {
     Trust.QUARANTINED: RecallTreatment.HIDE,
 }
 # States that a question about the past (`as_of`, `known_at`) may return, always labelled.
-HISTORY_STATES: frozenset[str] = frozenset(
-    {State.SUPERSEDED, State.RETRACTED, State.COMPACTED, State.EXPIRED}
-)
+HISTORY_STATES: frozenset[str] = frozenset({State.SUPERSEDED, State.RETRACTED, State.DORMANT, State.EXPIRED})
 # States that end a memory without a claim that it was wrong: their `retired_at` does not end Loci's belief in it.
-NOT_WITHDRAWN: frozenset[str] = frozenset({State.COMPACTED, State.EXPIRED})
+NOT_WITHDRAWN: frozenset[str] = frozenset({State.DORMANT, State.EXPIRED})
 
 
 def recall_treatment(state: str, trust: str, *, history: bool = False) -> RecallTreatment:
     """Whether recall returns, labels or hides a memory of this state and trust.
 
-    With `history`, a question about the past, superseded, retracted, compacted and expired memories are labelled.
+    With `history`, a question about the past, superseded, retracted, dormant and expired memories are labelled.
     Forgotten and merged ones stay hidden there too.
     """
     rule = _LIVE_RULE[trust]

@@ -43,10 +43,10 @@ GROUP = RecordKind(
     Group,
     (
         "id", "slug", "title", "instructions", "policy", "policy_confidence", "private", "archived", "created_at",
-        "updated_at", "created_by", "default_scope", "captures", "guard",
+        "updated_at", "created_by", "default_scope", "captures", "guard", "cleanup",
     ),
     moving=frozenset({"updated_at"}),
-    older={"default_scope": "", "captures": "review", "guard": ""},
+    older={"default_scope": "", "captures": "review", "guard": "", "cleanup": "sleep"},
     natural=("slug",),
     texts=("title", "instructions", "created_by"),
 )  # fmt: skip

@@ -216,14 +216,14 @@ def write_columns(model: type[Model], keys: Sequence[int], columns: Mapping[str,
     """
     if not keys:
         return 0
-    by_name = {field.name: field for field in model._meta.concrete_fields}
+    by_name = {field.attname: field for field in model._meta.concrete_fields}
     fields = [by_name[name] for name in columns]
     key = next(field for field in by_name.values() if field.primary_key)
     names = ", ".join(f"{_quoted(field)} = %s" for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     statement = f"UPDATE {table} SET {names} WHERE {_quoted(key)} = %s"  # noqa: S608 - names of the model's own columns
     prepared = [
-        [field.get_db_prep_save(value, connection) for value in columns[field.name]] for field in fields
+        [field.get_db_prep_save(value, connection) for value in columns[field.attname]] for field in fields
     ]
     with connection.cursor() as cursor:
         cursor.executemany(statement, list(zip(*prepared, keys, strict=True)))

@@ -24,7 +24,7 @@ from access.errors import (
 )
 from access.groups.guarding import admit, check_rules, is_milder_guard, refuse_secret
 from access.limits.quota import check_may_limit
-from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
+from access.models import CandidatePolicy, CaptureRule, CleanupRule, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.visibility import check_may_read
 from storage.compiled_queries import CompiledQuery
@@ -239,6 +239,7 @@ class GroupChange:
     archived: bool | None = None
     default_scope: str | None = None
     captures: str | None = None
+    cleanup: str | None = None
     guard: str | None = None
     max_memories: int | None = None
     max_bytes: int | None = None
@@ -249,6 +250,7 @@ _CHOICES = {
     "policy": (CandidatePolicy.values, "policy", ""),
     "default_scope": (["", *ScopeRule.values], "rule for scopes", "; empty for the instance's"),
     "captures": (CaptureRule.values, "rule for captures", ""),
+    "cleanup": (CleanupRule.values, "rule for clean-up", ""),
 }
 
 
@@ -302,12 +304,13 @@ def update_group(
 
 
 def _refuse_milder(changed: Mapping[str, Sequence[Any]]) -> None:
-    """Raise NotPermitted for a change from a rule to a milder one: a token would let in, or show to all, what waits for a person."""
+    """Raise NotPermitted for a change from a rule to a milder one: a token would let in, show to all or destroy what is a person's to decide."""
     is_milder: dict[str, Callable[[Any, Any], bool]] = {
         "guard": is_milder_guard,
         "policy": lambda old, new: CandidatePolicy.values.index(new) < CandidatePolicy.values.index(old),
         "policy_confidence": lambda old, new: new < old,
         "captures": lambda _, new: new == CaptureRule.LIVE,
+        "cleanup": lambda _, new: new == CleanupRule.DELETE,
         # Unset is the instance's rule: group or by-type.
         "default_scope": lambda old, new: _width(new or ScopeRule.BY_TYPE) > _width(old or ScopeRule.GROUP),
     }

@@ -1,7 +1,7 @@
 """Tables of the access package: users, groups, tokens, preferences and the audit log."""
 
 from access.models.audit import AuditEntry, AuditHead, AuditPayload, RowChange
-from access.models.group import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
+from access.models.group import CandidatePolicy, CaptureRule, CleanupRule, Group, Membership, Role, ScopeRule
 from access.models.person import Attempts, Identity, PersonWrites, Preference, Theme
 from access.models.token import ApiToken, Pairing, StoredAnswer
 
@@ -13,6 +13,7 @@ __all__ = [
     "AuditPayload",
     "CandidatePolicy",
     "CaptureRule",
+    "CleanupRule",
     "Group",
     "Identity",
     "Membership",

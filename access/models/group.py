@@ -41,6 +41,13 @@ class CaptureRule(models.TextChoices):
     LIVE = "live", gettext_lazy("live: it counts at once; decisions still wait")
 
 
+class CleanupRule(models.TextChoices):
+    """What the cycle does with a memory of very low confidence that was not used for long."""
+
+    SLEEP = "sleep", gettext_lazy("sleep: it is in no list, and found when nothing else answers")
+    DELETE = "delete", gettext_lazy("delete: it is forgotten, and destroyed when its retention ends")
+
+
 class Role(models.TextChoices):
     """What a member may do in a group; each role includes the previous ones."""
 
@@ -73,6 +80,7 @@ class Group(models.Model):
     archived = models.BooleanField(default=False)
     default_scope = models.CharField(max_length=8, choices=ScopeRule, blank=True, default="")
     captures = models.CharField(max_length=8, choices=CaptureRule, default=CaptureRule.REVIEW)
+    cleanup = models.CharField(max_length=8, choices=CleanupRule, default=CleanupRule.SLEEP)
     guard = models.CharField(max_length=500, blank=True, default="")
     max_memories = models.PositiveBigIntegerField(default=0)
     max_bytes = models.PositiveBigIntegerField(default=0)
@@ -92,6 +100,7 @@ class Group(models.Model):
                 name="group_default_scope_known", condition=Q(default_scope__in=["", *ScopeRule.values])
             ),
             models.CheckConstraint(name="group_captures_known", condition=Q(captures__in=CaptureRule.values)),
+            models.CheckConstraint(name="group_cleanup_known", condition=Q(cleanup__in=CleanupRule.values)),
         ]
 
     def __str__(self) -> str:

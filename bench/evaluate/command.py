@@ -18,6 +18,7 @@ from access.errors import LociError
 from access.tokens import operator
 from bench.evaluate.ablation import TrialSet, ablate, cross_validate, gather_trials
 from bench.evaluate.abstention import judge_all
+from bench.evaluate.aging import run_cycles
 from bench.evaluate.cached_database import cached_database, fingerprint
 from bench.evaluate.metrics import Scores
 from bench.evaluate.question_files import QuerySet, read_queries
@@ -70,6 +71,7 @@ class EvaluationPlan:
     with_ablation: bool
     with_abstention: bool
     with_everywhere: bool
+    cycles: tuple[int, ...] = ()
 
 
 class Command(BaseCommand):
@@ -97,6 +99,14 @@ class Command(BaseCommand):
         parser.add_argument("--folds", type=parse_count, help="cross-validate recall's weights over groups")
         parser.add_argument(
             "--everywhere", action="store_true", help="the loss when all groups are searched at once"
+        )
+        parser.add_argument(
+            "--cycles",
+            type=parse_count,
+            nargs="+",
+            default=[],
+            metavar="N",
+            help="again after N weekly cycles",
         )
         parser.add_argument("--abstain", action="store_true", help="judge questions without an answer")
         parser.add_argument(
@@ -156,6 +166,7 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
         with_ablation=options["ablate"] or is_all,
         with_abstention=options["abstain"] or is_all,
         with_everywhere=options["everywhere"] or is_all,
+        cycles=tuple(sorted(options["cycles"])) or ((1, 5, 20) if is_all else ()),
     )
 
 
@@ -173,6 +184,10 @@ def measure(folders: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Me
             fill_it = partial(store_corpus, operator(), folder, encoder=cached, progress=bars.show)
             with cached_database(settings.LOCI.home / STORES, name, mark, fill_it):
                 trials.append(measure_set(findings, folder, queries, plan, cached, bars))
+                if plan.cycles:
+                    findings.cycles[name] = run_cycles(
+                        queries.answerable, plan.cycles, encoder=cached, progress=bars.show
+                    )
             bars.close()
             yield name, findings
         if plan.folds:

@@ -115,11 +115,16 @@ def run_queries(
 
 
 def ask_all(actor: Actor, queries: Sequence[Query], *, mode: str, progress: Progress) -> list[list[str]]:
-    """The ids that the answer to each question has, best first; empty where recall says that it knows nothing."""
+    """The ids that the answer to each question has, best first; empty where recall says that it knows nothing.
+
+    What a cycle made has none: a summary counts as the events that it is shown for, a fact as the events that say the same.
+    """
     answers = []
     for done, query in enumerate(queries, start=1):
         request = RecallRequest(query=query.text, group=query.group, mode=mode, is_trial=True)
-        answers.append([item.memory.source_ref for item in recall(actor, request).items])
+        items = recall(actor, request).items
+        shown = ([item.memory] if item.memory.source_ref else [*item.events, *item.also_in] for item in items)
+        answers.append([memory.source_ref for memories in shown for memory in memories])
         progress(f"{mode}, as received", done)
     return answers
 

@@ -9,6 +9,7 @@ from typing import Any
 from access.errors import InvalidInput
 from bench.evaluate.ablation import MEASURES, STEPS, CrossValidationFold
 from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
+from bench.evaluate.aging import AgedReport
 from bench.evaluate.metrics import Scores, difference_interval
 from bench.evaluate.question_files import QuerySet
 from bench.evaluate.run import ModeReport
@@ -34,10 +35,11 @@ class Measurements:
     folds: list[CrossValidationFold] = field(default_factory=list)
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     questions: dict[str, QuerySet] = field(default_factory=dict)
+    cycles: dict[str, list[AgedReport]] = field(default_factory=dict)
 
     def add(self, other: "Measurements") -> None:
         """Add the measurements of other sets."""
-        for name in ("modes", "scopes", "gains", "judgements", "questions"):
+        for name in ("modes", "scopes", "gains", "judgements", "questions", "cycles"):
             getattr(self, name).update(getattr(other, name))
         self.folds += other.folds
 
@@ -58,6 +60,8 @@ class Measurements:
             result["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
         if self.judgements:
             result["abstention"] = [vars(point) for point in curve(all_judgements(self.judgements))]
+        if self.cycles:
+            result["cycles"] = {name: [each.as_dict() for each in aged] for name, aged in self.cycles.items()}
         if self.questions:
             result["questions"] = {name: queries.as_dict() for name, queries in self.questions.items()}
         return result

@@ -286,18 +286,22 @@ class Maintenance:
     runs_days: int = key(30, "How long a run can be undone.", unit="days", low=1, high=36_500)
     max_share: float = key(
         0.5,
-        "Share of a group's live memories that one run may retire before it skips the group.",
+        "Share of a group's live memories that may go to sleep in seven days; further ones stay.",
         low=0,
         high=1,
     )
     compact_after_days: float = key(
-        30, "Age from which events are summarised.", unit="days", low=0, high=36_500
+        30, "Age from which the events of a week get a summary.", unit="days", low=0, high=36_500
     )
     summariser: str = key(
         "maintenance.cycle.compaction.summary.Extractive", "Dotted path of the class that writes summaries."
     )
     cleanup_idle_days: float = key(
-        90, "Time without a recall before such a memory is forgotten.", unit="days", low=0, high=36_500
+        90,
+        "Time without a recall before a memory of low confidence goes to sleep.",
+        unit="days",
+        low=0,
+        high=36_500,
     )
     log_days: int = key(0, "How long the audit log is kept; 0: for ever.", unit="days", low=0, high=36_500)
     backup_days: float = key(7, "Days between automatic backups; 0: never.", unit="days", low=0, high=365)

@@ -77,7 +77,7 @@ def write_brief(actor: Actor, group: Group, *, is_checkpoint_only: bool = False)
         gathered = gather_parts(group, "", "", narrowing, visibility, None, [])
         by_kind = {part.kind: part for part in gathered}
         parts = [*(by_kind[kind] for kind in _SHOWN_PARTS if kind in by_kind), *parts]
-    visible = without_names(Memory.objects.filter(as_q(visibility), group=group))
+    visible = without_names(Memory.objects.filter(as_q(visibility), group=group, summary=None))
     counts = dict(visible.values_list("type").annotate(Count("key")).order_by("type"))
     if not parts and (is_checkpoint_only or not counts):
         return Brief()

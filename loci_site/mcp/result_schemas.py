@@ -94,7 +94,7 @@ class RecalledConflict(part_of(out.ConflictOut, "id")):
 
 
 class RecalledMemory(
-    part_of(out.ItemOut, "id score type group scope trust", "source label tags is_cut numbers")
+    part_of(out.ItemOut, "id score type group scope trust", "source label tags is_cut numbers summary")
 ):
     """One memory in an answer."""
 
@@ -105,6 +105,7 @@ class RecalledMemory(
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
     conflicts: list[RecalledConflict] = []
     also_in: list[dict[str, str]] | None = Field(None, description="memories that say the same, left out")
+    events: list[str] | None = Field(None, description="events of a summary, whose parts the text has")
     around: list[str] | None = Field(None, description="turns next to it, shown in text")
 
 

@@ -134,6 +134,8 @@ def _recalled_item(item: Item, body: Json, text: str, *, group: str) -> Json:
     # Names of threads and texts of turns are stored texts: they appear between marks or not at all.
     if item.also_in:
         body["also_in"] = [{"id": each["id"], "group": each["group"]} for each in body["also_in"]]
+    if item.events:
+        body["events"] = [str(memory.id) for memory in item.events]
     if item.around:
         body["around"] = [str(turn.memory.id) for turn in item.around]
     return body | {

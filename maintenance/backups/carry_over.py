@@ -162,7 +162,7 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, Tombstone]:
 
 
 def _withdrawn_versions(marks: list[Tombstone]) -> dict[UUID, Tombstone]:
-    """Memories named by the tombstones that are compacted, merged, expired or forgotten in the copy."""
+    """Memories named by the tombstones that are dormant, merged, expired or forgotten in the copy."""
     named = {mark.memory_id: mark for mark in marks if mark.kind != TombstoneKind.REJECTED}
     found = set[UUID]()
     for ids in batches(named):

@@ -18,7 +18,7 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.audit.verify import chain_names, dropped_through
 from access.groups.guarding import split_rules
-from access.models import AuditEntry, AuditHead, CandidatePolicy, CaptureRule, Role, ScopeRule
+from access.models import AuditEntry, AuditHead, CandidatePolicy, CaptureRule, CleanupRule, Role, ScopeRule
 from guard import Family, GuardTreatment
 from guard.policy import DEFAULTS, STRICTNESS, WORD, kind_of, read_pairs
 from memories.lifecycle.regroup.narrow import narrow_group
@@ -153,6 +153,7 @@ TABLES: Final = (
         _StrictField("max_bytes", _least_limit, "group keeps its limit of bytes", "groups keep their limits of bytes"),
         _StrictField("guard", strictest_guard, "group keeps its guard rules", "groups keep their guard rules"),
         _StrictField("default_scope", _narrowest_scope, "group keeps its default scope", "groups keep their default scopes"),
+        _StrictField("cleanup", _last_of([CleanupRule.DELETE, CleanupRule.SLEEP]), "group keeps its rule for clean-up", "groups keep their rules for clean-up"),
         _StrictField("captures", _last_of([CaptureRule.LIVE, CaptureRule.REVIEW]), "group keeps its rule for captures", "groups keep their rules for captures"),
     )),
     _StrictTable(

@@ -3,15 +3,16 @@
 A killed run resumes after its last batch. A second run right after the first changes nothing.
 """
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from access import audit
@@ -19,11 +20,11 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.groups import hold_groups
-from access.models import Group
+from access.models import CleanupRule, Group
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.conversations import SummariseConversations
 from maintenance.cycle.decay import Decay
-from maintenance.cycle.expiry import Cleanup, Expire
+from maintenance.cycle.expiry import UNUSED_BELOW, Cleanup, Expire
 from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.promotion import Promote
 from maintenance.cycle.recorder import Recorder, step_change
@@ -34,7 +35,10 @@ from memories.types import State
 from storage.changes import changing
 from storage.progress import Progress, ignore_progress
 
-SHARE_FLOOR = 1  # memories that one run may retire in any group, even if its share is less
+log = logging.getLogger(__name__)
+SHARE_FLOOR = 1  # memories that may go to sleep in any group, even if its share is less
+_CAP_DAYS = 7  # the share is of all runs of so many days
+STEP_S = 1800  # of one step in one group; what is left is done by the next run
 _CYCLE: tuple[Step, ...] = (
     Decay(),
     Compact(),
@@ -56,19 +60,21 @@ LONGEST_REST_S = 0.25
 class RunPlan:
     """Options of a run. `now` is the run's current time; `max_seconds` ends it early, to be resumed.
 
-    `max_share` caps the share of a group's live memories that the run may retire; a resumed run keeps the last one set.
+    `max_share` caps the share of a group's live memories that may go to sleep within _CAP_DAYS. `deletes`: what is not
+    used is forgotten, whatever the group's rule. A resumed run keeps the last ones set.
     """
 
     kind: str = "cycle"
     group: Group | None = None
     now: datetime | None = None
     max_share: float | None = None
+    deletes: bool = False
     max_seconds: float | None = None
     report: Progress = ignore_progress  # the group and step, groups done and in all
 
 
 class _CapReached(Exception):
-    """The batch would retire more memories than the run may."""
+    """The batch would put more memories to sleep than may."""
 
 
 def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
@@ -77,7 +83,8 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
     The caller holds the job's lock: two simultaneous runs over the same groups are safe but waste work.
     1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts
     · 7. summaries of conversations; group by group.
-    If a group would lose more than its share, the run leaves it, goes on with the others, and ends as stopped.
+    What fails, takes too long or reaches the cap ends its step in its group alone; the run says so and ends as stopped, or
+    as failed.
 
     Raises:
         NotPermitted: the actor may not curate the group, or all groups if the plan names none.
@@ -91,19 +98,15 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
     run = unfinished or _create_run(actor, plan)
     # What a run that was interrupted for days retires is retired today: history and retention go by these times.
     run.now = max(run.now or timezone.now(), plan.now or timezone.now())
-    run.save(update_fields=["now"])
     if plan.max_share is not None:
         run.cursor["max_share"] = plan.max_share  # also applies when the run is resumed
-        run.save(update_fields=["cursor"])
+    if plan.deletes:
+        run.cursor["deletes"] = True
+    run.save(update_fields=["cursor", "now"])
     worker = _CycleWorker(replace(actor, run=run.id), run, plan, time.monotonic())
-    try:
-        is_done = worker.work()
-    except Exception as error:
-        message = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
-        _finish_run(worker.actor, run, RunStatus.FAILED, error=message)
-        raise
-    if is_done:
-        _finish_run(worker.actor, run, RunStatus.STOPPED if run.error else RunStatus.DONE, error=run.error)
+    if worker.work():
+        failed = RunStatus.FAILED if run.cursor.get("failed") else RunStatus.STOPPED
+        _finish_run(worker.actor, run, failed if run.error else RunStatus.DONE, error=run.error)
     return run
 
 
@@ -125,7 +128,9 @@ def _create_run(actor: Actor, plan: RunPlan) -> Run:
     """A new run, with the marks that each step left in the last run that still holds."""
     # The marks of a run before the undo of an earlier one pass over what that undo brought back.
     undone_since = Run.objects.filter(key__lt=OuterRef("key"), undone_at__gt=OuterRef("started_at"))
-    finished = Run.objects.filter(kind=plan.kind, status__in=[RunStatus.DONE, RunStatus.STOPPED])
+    finished = Run.objects.filter(
+        kind=plan.kind, status__in=[RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED]
+    )
     earlier = finished.filter(~Exists(undone_since)).first()
     marks = earlier.cursor.get("marks", {}) if earlier else {}
     return Run.objects.create(
@@ -153,7 +158,7 @@ def _finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -
 
 
 def compute_cap(share: float, live: int) -> int:
-    """The number of a group's `live` memories that a run may retire; 0 if `share` is 0."""
+    """The number of a group's `live` memories that may go to sleep within _CAP_DAYS; 0 if `share` is 0."""
     if share == 0:
         return 0
     return max(SHARE_FLOOR, int(share * live + 1e-9))  # 0.29 * 100 is 28.99…
@@ -173,16 +178,9 @@ class _CycleWorker:
         groups = self._remaining_groups()
         for number, group in enumerate(groups):
             if self.run.cursor.get("group") != group.key:  # else the run was interrupted in this group
-                live = Memory.objects.filter(group=group, state=State.LIVE).count()
-                self.run.cursor |= {"group": group.key, "step": 0, "at": None, "live": live, "retired": 0}
-            try:
-                if not self._work_on_group(group, number, len(groups)):
-                    return False
-            except _CapReached as reached:
-                # The group counts as finished; a resumed run keeps the reason.
-                self.run.cursor |= {"step": len(KINDS[self.run.kind]), "at": None}
-                self.run.error = "\n".join(filter(None, [self.run.error, str(reached)]))[:MAX_ERROR_CHARS]
-                self.run.save(update_fields=["cursor", "error"])
+                self.run.cursor |= {"group": group.key, "step": 0, "at": None}
+            if not self._work_on_group(group, number, len(groups)):
+                return False
         return True
 
     def _remaining_groups(self) -> Sequence[Group]:
@@ -196,17 +194,36 @@ class _CycleWorker:
             if at < self.run.cursor["step"]:
                 continue
             self.plan.report(f"{group.slug}: {step.name}", number, groups)
-            if not self._do_step(step, group):
-                return False
+            try:
+                if not self._do_step(step, group):
+                    return False
+            except _CapReached as reached:
+                self._note(str(reached))
+            except Exception as error:
+                log.exception("the step %s failed in the group %s", step.name, group.slug)
+                self.run.cursor["failed"] = True
+                self._note(f"'{group.slug}', {step.name}: {type(error).__name__}: {error}")
             # Saved with the next batch: repeating a step that had finished changes nothing.
             self.run.cursor |= {"step": at + 1, "at": None}
         return True
 
+    def _note(self, why: str) -> None:
+        """Keep why a step ended in a group; a resumed run has it too."""
+        self.run.error = "\n".join(filter(None, [self.run.error, why]))[:MAX_ERROR_CHARS]
+        self.run.save(update_fields=["cursor", "error"])
+
     def _do_step(self, step: Step, group: Group) -> bool:
         cursor = self.run.cursor["at"]
         mark = self.run.cursor["marks"].get(step.name, {}).get(str(group.key))
-        turn = Turn(self.actor, group, self.run.now or timezone.now(), settings.LOCI.maintenance, mark)
+        turn = Turn(
+            self.actor, group, self.run.now or timezone.now(), settings.LOCI.maintenance, mark,
+            deletes=self.run.cursor.get("deletes", False) or group.cleanup == CleanupRule.DELETE,
+        )  # fmt: skip
+        ends = time.monotonic() + STEP_S
         while not self._is_over_time():
+            if time.monotonic() > ends:
+                self._note(f"'{group.slug}', {step.name}: not done within {STEP_S} s; the next run goes on")
+                return True
             began = time.perf_counter()
             batch = step.next_batch(turn, cursor)
             if batch is None:
@@ -226,14 +243,8 @@ class _CycleWorker:
             hold_groups([group.key])
             locked = time.perf_counter()  # the wait for other writers is over
             counts = Counter(dict(batch.write(recorder)))
-            share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
-            self.run.cursor["retired"] += recorder.retired
-            cap = compute_cap(share, self.run.cursor["live"])
-            if recorder.retired and share < 1 and self.run.cursor["retired"] > cap:
-                raise _CapReached(
-                    f"It would retire more than {cap} of the {self.run.cursor['live']} memories of '{group.slug}' "
-                    f"(maintenance.max_share {share:g}). Check a dry run; allow more with --max-share."
-                )
+            if recorder.unused:
+                self._check_cap(group)
             recorder.flush()
             self.run.cursor["at"] = batch.cursor
             if batch.mark is not None:
@@ -242,6 +253,21 @@ class _CycleWorker:
             self._count(step, counts, lock_s=now - locked, took_s=now - began)
             self.run.save(update_fields=["cursor", "counts", "steps"])
         time.sleep(min(time.perf_counter() - locked, LONGEST_REST_S))
+
+    def _check_cap(self, group: Group) -> None:
+        """Raise _CapReached if more unused memories of the group were put away in _CAP_DAYS than may, over all runs."""
+        share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
+        since = (self.run.now or timezone.now()) - timedelta(days=_CAP_DAYS)
+        rows = Memory.objects.filter(group=group)
+        put_away = Q(state=State.DORMANT) | Q(state=State.FORGOTTEN, confidence__lt=UNUSED_BELOW)
+        asleep = rows.filter(put_away, state_changed_at__gt=since).count()
+        live = rows.filter(state=State.LIVE, summary=None).count() + asleep
+        cap = compute_cap(share, live)
+        if share < 1 and asleep > cap:
+            raise _CapReached(
+                f"More than {cap} of the {live} memories of '{group.slug}' would be put away within {_CAP_DAYS} days "
+                f"(maintenance.max_share {share:g}). Check a dry run; allow more with --max-share."
+            )
 
     def _count(self, step: Step, counts: Counter[str], *, lock_s: float, took_s: float) -> None:
         total = Counter(self.run.counts)

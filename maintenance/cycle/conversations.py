@@ -13,7 +13,6 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from access.audit.operations import Operation
 from maintenance.cycle.compaction import record_summary
-from maintenance.cycle.compaction.buckets import CONVERSATION_SOURCE
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
@@ -26,7 +25,7 @@ from memories.store import PreparedDraft, insert_version
 from memories.store.pieces import available_encoder, embed_passages, passage_of
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
-from memories.types import Scope, State, Trust, Type
+from memories.types import CONVERSATION_SOURCE, Scope, State, Trust, Type
 
 _LEAST_TURNS: Final = 6
 REST: Final = timedelta(hours=1)  # without a new turn
@@ -143,7 +142,7 @@ def write_summary(turn: Turn, ready: _ConversationSummary, recorder: Recorder) -
     if former is not None and former.state == State.LIVE:
         recorder.retire(
             former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
-            state=State.COMPACTED,
+            state=State.SUPERSEDED,
         )  # fmt: skip
     recorder.edit(ready.thread, summary_id=summary.key)
     return {"conversations": 1}

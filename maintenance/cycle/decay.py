@@ -29,7 +29,7 @@ _DIGITS = 6  # of a confidence; more add nothing and enlarge the changes that ru
 class Decay:
     """Confidence × 0.95 for episodic memories and × 0.99 for the rest, per whole period since `decayed_at`.
 
-    Pinned, verified and superseded memories are exempt. Missed periods are caught up; a second pass changes nothing.
+    Pinned, verified, compacted and superseded memories are exempt. Missed periods are caught up; a second pass changes nothing.
     """
 
     name: str = "decay"
@@ -49,6 +49,7 @@ def _decaying_memories(turn: Turn, *, after: int) -> Any:
     rows = Memory.objects.filter(
         group=turn.group,
         state=State.LIVE,
+        summary=None,
         pinned=False,
         confidence__gt=DECAY_FLOOR,
         key__gt=after,

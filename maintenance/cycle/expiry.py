@@ -1,21 +1,23 @@
-"""Expiry and cleanup: memories past their end date expire; unused ones of very low confidence are forgotten."""
+"""Expiry and cleanup: memories past their end date expire; unused ones of very low confidence sleep, and wake when used."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Concat
 
 from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
-from memories.models import Memory
+from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.store.threads import refresh_around
-from memories.types import State, Trust
+from memories.types import SUMMARY_SOURCES, State, Trust
 
-_FORGET_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
+UNUSED_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
+_KEPT_IMPORTANCE = 8
+_WOKEN_CONFIDENCE = 0.5
 # Per transaction: each retirement touches the row, its pieces in both indexes, and its neighbours.
 ROWS = 50
 
@@ -36,26 +38,55 @@ class Expire:
 
 @dataclass(frozen=True)
 class Cleanup:
-    """Live memories of very low confidence that have not been recalled for a long time are forgotten."""
+    """Live memories of very low confidence that have not been recalled for a long time become dormant.
+
+    Then they are in no list, and found when nothing live answers; one that was found so since is live again. By a group's
+    rule, or where the caller wants it, they are forgotten instead, the dormant ones too: retention destroys them.
+    """
 
     name: str = "cleanup"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """The next memories to forget; never pinned or verified ones.
+        """The next memories to wake, then to put to sleep; the cursor is the step's part and the last key."""
+        part, after = cursor or ("wake", 0)
+        if part == "wake":
+            used = Memory.objects.filter(
+                group=turn.group, state=State.DORMANT, last_accessed__gt=F("state_changed_at")
+            )
+            batch = _prepare_retirements(used, _wake_memory, turn, after, count_name="woken")
+            if batch is not None:
+                return replace(batch, cursor=["wake", batch.cursor])
+            after = 0
+        retire, count_name = (_forget, "forgotten") if turn.deletes else (_put_to_sleep, "put_to_sleep")
+        batch = _prepare_retirements(_unused_memories(turn), retire, turn, after, count_name=count_name)
+        return replace(batch, cursor=["sleep", batch.cursor]) if batch is not None else None
 
-        The idle time of a memory that was never recalled starts when it was stored or restored.
-        """
-        since = turn.now - timedelta(days=turn.limits.cleanup_idle_days)
-        doubtful = Memory.objects.filter(
-            group=turn.group,
-            state=State.LIVE,
-            pinned=False,
-            confidence__lt=_FORGET_BELOW,
-        ).exclude(trust=Trust.VERIFIED)
-        used = Coalesce("last_accessed", "created_at")
-        untouched = Q(state_changed_at=None) | Q(state_changed_at__lte=since)
-        idle = doubtful.annotate(used=used).filter(untouched, used__lte=since)
-        return _prepare_retirements(idle, forget_memory, turn, cursor, count_name="forgotten")
+
+def _unused_memories(turn: Turn) -> QuerySet[Memory]:
+    """The memories that nothing keeps awake: no use, no person, no importance, nothing that rests on them or stands for others.
+
+    The idle time of a memory that was never recalled starts when it was stored or restored, or on its day if that is later.
+    """
+    since = turn.now - timedelta(days=turn.limits.cleanup_idle_days)
+    doubtful = Memory.objects.filter(
+        group=turn.group,
+        state__in=[State.LIVE, State.DORMANT] if turn.deletes else [State.LIVE],
+        summary=None,
+        pinned=False,
+        confidence__lt=UNUSED_BELOW,
+        importance__lt=_KEPT_IMPORTANCE,
+    ).exclude(Q(trust=Trust.VERIFIED) | Q(source__in=SUMMARY_SOURCES))
+    root = Coalesce(OuterRef("root_id"), OuterRef("key"))
+    rests_on_it = Link.objects.filter(target_id=root, source__state=State.LIVE)
+    evidence = rests_on_it.alias(named=Concat("kind", Value(""))).filter(
+        named__in=[LinkKind.EVIDENCE, LinkKind.DERIVED]
+    )
+    untouched = Q(state_changed_at=None) | Q(state_changed_at__lte=since)
+    begun = Q(valid_from=None) | Q(valid_from__lte=since)
+    used = doubtful.annotate(used=Coalesce("last_accessed", "created_at"))
+    return used.filter(
+        untouched, begun, ~Exists(evidence.exclude(status=LinkStatus.DISMISSED)), used__lte=since
+    )
 
 
 def _prepare_retirements(
@@ -85,13 +116,38 @@ def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
     )
 
 
-def forget_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
-    """Forget a memory, restorably; False if it changed meanwhile."""
+def _put_to_sleep(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    return recorder.retire(
+        memory,
+        Operation.RUN,
+        reason=_why_unused(memory, turn),
+        at=turn.now,
+        state=State.DORMANT,
+    )
+
+
+def _forget(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
     return recorder.retire(
         memory,
         Operation.FORGET,
-        reason=f"confidence {memory.confidence:.3f}, not recalled for {turn.limits.cleanup_idle_days:g} days",
+        reason=_why_unused(memory, turn),
         at=turn.now,
         state=State.FORGOTTEN,
         retired_at=turn.now,
+    )
+
+
+def _why_unused(memory: Memory, turn: Turn) -> str:
+    return f"confidence {memory.confidence:.3f}, not recalled for {turn.limits.cleanup_idle_days:g} days"
+
+
+def _wake_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    return recorder.retire(
+        memory,
+        Operation.RUN,
+        reason="it was recalled",
+        at=turn.now,
+        state=State.LIVE,
+        confidence=max(memory.confidence, _WOKEN_CONFIDENCE),
+        decayed_at=turn.now,
     )

@@ -1,5 +1,6 @@
 """The cycle as a job: one at a time in the whole installation, whoever starts it."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,6 +17,10 @@ from memories.search.base import search_index
 _CYCLE_JOB = "cycle"
 
 
+class _CycleFailed(Exception):
+    """A step failed in a group; the others were done. The text names step, group and error."""
+
+
 def run_scheduled_cycle(actor: Actor) -> Run:
     """Adapt the search indexes, resume interrupted runs, then run over all groups; the worker's scheduled job."""
     if not connection.in_atomic_block:
@@ -24,7 +29,14 @@ def run_scheduled_cycle(actor: Actor) -> Run:
         Run.objects.filter(status=RunStatus.RUNNING, dry_run=False).select_related("group").order_by("key")
     ):
         run_cycle(actor, RunPlan(kind=run.kind, group=run.group))
-    return run_cycle(actor)
+    return _checked(run_cycle(actor))
+
+
+def _checked(run: Run) -> Run:
+    """The run. Raises _CycleFailed where a step of it failed, so that the schedule and /health show it."""
+    if run.status == RunStatus.FAILED:
+        raise _CycleFailed(run.error)
+    return run
 
 
 def run_alone(actor: Actor, plan: RunPlan) -> Run:
@@ -38,17 +50,18 @@ def run_alone(actor: Actor, plan: RunPlan) -> Run:
     """
     check_plan(actor, plan)  # first, so that a refusal does not count as a failure of the job
     runs: list[Run] = []
-    job = Job(
-        _CYCLE_JOB,
-        every=timedelta(0),
-        work=lambda job_actor: runs.append(run_cycle(job_actor, plan)),
-        is_counted=plan.kind == "cycle" and plan.group is None,
-    )
-    if not do_job(job, actor=actor):
-        raise Conflict(
-            "The cycle is running elsewhere, or paused.",
-            hint="`loci schedule` shows which. Nothing was done.",
-        )
+
+    def work(job_actor: Actor) -> None:
+        runs.append(run_cycle(job_actor, plan))
+        _checked(runs[0])
+
+    is_counted = plan.kind == "cycle" and plan.group is None
+    with suppress(_CycleFailed):  # the run says so
+        if not do_job(Job(_CYCLE_JOB, every=timedelta(0), work=work, is_counted=is_counted), actor=actor):
+            raise Conflict(
+                "The cycle is running elsewhere, or paused.",
+                hint="`loci schedule` shows which. Nothing was done.",
+            )
     return runs[0]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db.models import Count, QuerySet
 
 from access.audit.operations import Operation
+from access.models import AuditPayload
 from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
@@ -36,6 +37,10 @@ from memories.types import WITHDRAWN_TRUSTS, Scope, State, Trust, Type
 
 _EVIDENCE_REASON: Final = "states the same"
 _NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
+# What is left of the doubt about a fact with each further occasion and author.
+_DOUBT_PER_OCCASION: Final = 0.85
+_DOUBT_PER_AUTHOR: Final = 0.7
+_MOST_CONFIDENCE: Final = 0.95
 _FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
 
 
@@ -114,7 +119,7 @@ def _prepare_batch(
 
 def _prepare_fact(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> _ReadyFact | None:
     """Embed the fact and look up its neighbours, before any transaction; None if it must not be proposed."""
-    events = read_events(turn, cluster)
+    events = _read_events(turn, cluster)
     if len(events) < len(cluster.keys) or _is_half_used(events) or is_barred(turn, events, cluster):
         return None
     draft = _draft_fact(turn, events, next(event for event in events if event.key == cluster.representative))
@@ -124,14 +129,15 @@ def _prepare_fact(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> _Rea
     return _ReadyFact(cluster, PreparedDraft(draft, embedded, found))
 
 
-def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
+def _read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
     """The events of a cluster that still count, by key."""
     rows = countable_events(turn).filter(key__in=cluster.keys)
     return list(rows.select_related("group", "thread").order_by("key"))
 
 
 def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
-    """The fact in the words of `text`; its scope is not wider, and its confidence not higher, than its events'."""
+    """The fact in the words of `text`; its scope is not wider than its events'."""
+    inherited = inherited_fields(events) | {"confidence": _confidence_of(events)}
     return admit_draft(
         turn,
         Draft(
@@ -141,9 +147,33 @@ def _draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
             scope=Scope.GROUP if turn.group.private else text.scope,
             metadata={"promoted_from": str(text.id)},
             source=PROMOTED_SOURCE,
-            **inherited_fields(events),
+            **inherited,
         ),
     )
+
+
+def _confidence_of(events: Sequence[Memory]) -> float:
+    """What a fact begins with: what its events had when they were stored, nearer to 1 with each occasion and each author.
+
+    What decay took from the events says nothing against the fact.
+    """
+    stored = _stored_confidences(events)
+    doubt = 1 - sum(stored) / len(stored)
+    doubt *= _DOUBT_PER_OCCASION ** (count_occasions(events) - 1)
+    doubt *= _DOUBT_PER_AUTHOR ** (len({event.author_name for event in events}) - 1)
+    return round(min(1 - doubt, _MOST_CONFIDENCE), 4)
+
+
+def _stored_confidences(events: Sequence[Memory]) -> list[float]:
+    """The confidence of each event as the log has it from its storing; the present one where the log does not say."""
+    rows = AuditPayload.objects.filter(
+        entry__memory_id__in=[event.id for event in events], payload__has_key="after"
+    )
+    found = {
+        row.entry.memory_id: row.payload["after"].get("confidence")
+        for row in rows.select_related("entry").order_by("-entry")
+    }
+    return [event.confidence if (known := found.get(event.id)) is None else float(known) for event in events]
 
 
 def _is_half_used(events: Sequence[Memory]) -> bool:
@@ -180,7 +210,7 @@ def _write_fact(turn: Turn, proposal: _ReadyFact, recorder: Recorder) -> dict[st
 
     Runs inside the batch's transaction and re-checks what _prepare_fact() checked.
     """
-    events = read_events(turn, proposal.cluster)
+    events = _read_events(turn, proposal.cluster)
     is_whole = len(events) == len(proposal.cluster.keys)
     if not is_whole or count_occasions(events) < PROMOTE_AT_LEAST or _is_half_used(events):
         return {}

@@ -42,7 +42,7 @@ class Recorder:
     actor: Actor
     run: Run
     step: str
-    retired: int = 0
+    unused: int = 0  # rows that went to sleep, or were forgotten because nothing uses them
     _batches: list[RowChange] = field(default_factory=list)
     _events: list[audit.AuditEvent] = field(default_factory=list)
 
@@ -55,8 +55,7 @@ class Recorder:
             return False
         for name, value in new.items():
             setattr(row, name, value)
-        if old.get("state") == State.LIVE and new.get("state") != State.LIVE:
-            self.retired += 1
+        self.unused += new.get("state") in (State.DORMANT, State.FORGOTTEN)
         return True
 
     def edit_many(self, rows: Sequence[Model], **columns: Sequence[Any]) -> int:

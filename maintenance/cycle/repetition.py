@@ -1,5 +1,6 @@
 """Clusters of events that repeat the same statement; promotion turns them into facts."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from maintenance.cycle.compaction.buckets import SUMMARY_SOURCES
 from maintenance.cycle.step import Turn
 from maintenance.cycle.vectors import read_vectors, stream_vectors
 from memories.embedding import Encoder
@@ -15,12 +15,13 @@ from memories.language.same_fact import Sameness, compare
 from memories.models import Memory
 from memories.queries.labels import is_doubted
 from memories.store.derived import PROMOTE_AT_LEAST
-from memories.types import State, Trust, Type
+from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
 _SAME_FACT_COSINE = 0.88  # from here on events state the same fact
 BLOCK = 2_000  # vectors in memory at a time: 3 MB
 _NEAREST = 50  # events compared with a new one word by word; a fact needs no more evidence than that
 
+_LETTER = re.compile(r"\b[^\W\d_]\b")
 _Neighbours = dict[
     int, list[tuple[int, float]]
 ]  # by key: keys and cosines of the nearest events, nearest first
@@ -35,11 +36,11 @@ class RepeatedEvents:
 
 
 def countable_events(turn: Turn) -> QuerySet[Memory]:
-    """The group's events that count as evidence: live or compacted, and not in doubt; no summaries."""
+    """The group's events that count as evidence: live and not in doubt; no summaries."""
     return Memory.objects.filter(
         group=turn.group,
         type=Type.EPISODIC,
-        state__in=[State.LIVE, State.COMPACTED],
+        state=State.LIVE,
         trust__in=[Trust.ACTIVE, Trust.VERIFIED],
     ).exclude(is_doubted() | Q(source__in=SUMMARY_SOURCES))
 
@@ -105,7 +106,13 @@ def _build_star(
 
 
 def _may_agree(one: Memory, other: Memory, *, cosine: float) -> bool:
-    """True if two similar events may state the same: no different number, name, unit or negation."""
+    """True if two similar events may state the same: no different number, name, unit, negation or single letter."""
+    one_letters, other_letters = (
+        set(_LETTER.findall(one.content.lower())),
+        set(_LETTER.findall(other.content.lower())),
+    )
+    if one_letters - other_letters and other_letters - one_letters:  # "worker a", "worker e"
+        return False
     verdict = compare(one.content, other.content, cosine=cosine, same_cosine=cosine)
     return verdict.sameness is not Sameness.DIFFERENT
 

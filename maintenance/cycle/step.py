@@ -19,7 +19,7 @@ class Turn:
     """One group's turn in a run: the actor, the group, and the run's current time.
 
     `mark` is the progress that the step saved for this group in an earlier run; None before the first. `withdrawn` caches
-    the group's withdrawn texts by model between the step's batches.
+    the group's withdrawn texts by model between the step's batches. `deletes`: the caller wants what is not used deleted.
     """
 
     actor: Actor
@@ -28,6 +28,7 @@ class Turn:
     limits: Any  # settings.LOCI.maintenance
     mark: Any = None
     withdrawn: dict[str, WithdrawnTexts] = field(default_factory=dict)
+    deletes: bool = False
 
 
 @dataclass(frozen=True)

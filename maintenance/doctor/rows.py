@@ -28,8 +28,6 @@ from storage.dialect import dialect
 
 _CLOCK_SKEW_S = 300  # tolerated between two machines, or after the clock was set
 CHUNK_ROWS = 1000
-# States that the last successor of a compacted memory may have.
-_SUMMARY_STATES = (State.LIVE, State.SUPERSEDED, State.COMPACTED, State.MERGED)
 
 
 def check_integrity() -> Finding:
@@ -139,7 +137,7 @@ def keys_in_cycles(successors: Mapping[int, int | None]) -> list[int]:
 
 
 def check_orphans() -> Finding:
-    """Links, relations and names point to chain roots; compacted and merged memories have a valid successor."""
+    """Links, relations and names point to chain roots; compacted events have a summary, merged memories a successor."""
     attached = {
         gettext("{count} links point to a version that is not a root"): Link.objects.filter(
             Q(source__root__isnull=False) | Q(target__root__isnull=False)
@@ -155,9 +153,9 @@ def check_orphans() -> Finding:
         ),
     }
     counts = {text: rows.count() for text, rows in attached.items()}
-    compacted = Memory.objects.filter(state=State.COMPACTED)
-    counts[gettext("{count} compacted memories have no summary")] = compacted.filter(
-        superseded_by=None
+    behind = Memory.objects.filter(summary__isnull=False)
+    counts[gettext("{count} compacted events have a summary that does not stand")] = behind.exclude(
+        summary__state=State.LIVE
     ).count()
     counts[gettext("{count} merged memories have no successor")] = Memory.objects.filter(
         state=State.MERGED, superseded_by=None
@@ -166,38 +164,7 @@ def check_orphans() -> Finding:
     if found:
         advice = gettext("see 'loci audit show'; 'loci runs undo' or restoring the memories repairs it")
         return wrong("orphans", gettext("; ").join(found), advice)
-    ids = _compacted_without_summary()
-    if ids:
-        return notice(
-            "orphans",
-            gettext("the summaries of {count} compacted memories are no longer active: {ids}").format(
-                count=len(ids), ids=first_of(ids)
-            ),
-            gettext("restore the summary or the memories ('loci memory inspect ID' shows both)"),
-        )
     return ok("orphans", gettext("no orphans"))
-
-
-def _compacted_without_summary() -> list[str]:
-    """Ids of the compacted memories whose last successor was forgotten, retracted or rejected."""
-    successors = dict(Memory.objects.filter(superseded_by__isnull=False).values_list("key", "superseded_by"))
-    rows = list(
-        Memory.objects.filter(state=State.COMPACTED, superseded_by__isnull=False)
-        .values_list("key", "id")
-        .order_by("key")
-    )
-    ends = {key: _last_successor(key, successors) for key, _ in rows}
-    states = dict(Memory.objects.filter(key__in=set(ends.values())).values_list("key", "state"))
-    return [str(id_) for key, id_ in rows if states.get(ends[key]) not in _SUMMARY_STATES]
-
-
-def _last_successor(key: int, successors: dict[int, int | None]) -> int:
-    """The last key on the way from `key` along its successors; a cycle ends before its first repetition."""
-    seen = {key}
-    while (later := successors.get(key)) is not None and later not in seen:
-        seen.add(later)
-        key = later
-    return key
 
 
 def check_contexts() -> Finding:

@@ -1,13 +1,13 @@
 """Base of `compact` and `cleanup`: one run or its preview, with a progress bar."""
 
 import os
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.utils import timezone
 
 from access.errors import InvalidInput
 from access.groups import find_group
-from access.management.command import DRY_RUN, GROUP, CommandAnswer, option
+from access.management.command import DRY_RUN, GROUP, CommandAnswer, Options, option
 from access.tokens import operator
 from maintenance.cycle import RunPlan
 from maintenance.cycle.job import run_alone
@@ -26,10 +26,10 @@ class CycleCommand(FaceCommand):
 
     kind = "cycle"
     uses_model = True
-    options = (
+    options: ClassVar[Options] = (
         GROUP.but(help="only this group (default: all)"),
         DRY_RUN.but(help="show exactly what would happen; change nothing"),
-        option("--max-share", type=float, metavar="0–1", help="share of a group's memories that may be retired"),
+        option("--max-share", type=float, metavar="0–1", help="share of a group's memories that may be put away in a week"),
         option("--max-seconds", type=float, metavar="S", help="stop after this time; the next call continues"),
         option("--now", metavar="TIME", read=parse_moment, help="use this moment as the current time; one that is ahead only with --dry-run"),
         CHANGES,
@@ -56,6 +56,7 @@ class CycleCommand(FaceCommand):
                 group=find_group(actor, options["group"]) if options["group"] else None,
                 now=now,
                 max_share=share,
+                deletes=options.get("deletes", False),
                 max_seconds=options["max_seconds"],
                 report=bar.show,
             )

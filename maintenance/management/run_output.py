@@ -27,7 +27,7 @@ def changes_text(changes: Sequence[PreviewedChange], *, total: int) -> str:
     """A table with a line for each row that was or would be changed, and the number of those not listed."""
     # Rows without a public id have only an internal key.
     rows = [
-        [step_words(c.step), "–" if c.id.isdecimal() else c.id[-12:], change_text(c), c.text or c.table]
+        [step_words(c.step), "–" if c.id.isdecimal() else c.id[-12:], _change_text(c), c.text or c.table]
         for c in changes
     ]
     table = table_text(rows, header=("step", "id", "change", "memory")) if rows else ""
@@ -35,7 +35,7 @@ def changes_text(changes: Sequence[PreviewedChange], *, total: int) -> str:
     return in_lines(table, more)
 
 
-def change_text(change: PreviewedChange) -> str:
+def _change_text(change: PreviewedChange) -> str:
     """The changed fields as "name old → new", without timestamps; "created" for a new row."""
     shown = {name: values for name, values in change.fields.items() if name not in TIMES}
     fields = format_change(replace(change, fields=shown)).fields

@@ -129,7 +129,7 @@ def _name_references(rows: Sequence[tuple[str, _FieldChanges]]) -> dict[tuple[st
         target = table_named(table).model._meta.get_field(name.removesuffix("_id")).related_model
         if isinstance(target, type) and issubclass(target, Model):
             found[table, name] = {
-                key: describe_row(row) for key, row in target._base_manager.in_bulk(wanted).items()
+                key: _describe_row(row) for key, row in target._base_manager.in_bulk(wanted).items()
             }
     return found
 
@@ -148,10 +148,12 @@ def _describe_rows(table: str, keys: Sequence[int]) -> dict[int, tuple[str, str]
     rows: QuerySet[Any] = model._base_manager.all()
     if issubclass(model, Link):
         rows = rows.select_related("source", "target")  # a link's line quotes both
-    return {key: (str(getattr(row, "id", key)), describe_row(row)) for key, row in rows.in_bulk(keys).items()}
+    return {
+        key: (str(getattr(row, "id", key)), _describe_row(row)) for key, row in rows.in_bulk(keys).items()
+    }
 
 
-def describe_row(row: Any) -> str:
+def _describe_row(row: Any) -> str:
     """A row in one line: the first words of a memory, or a link's kind and both ends."""
     if isinstance(row, Memory):
         return first_words(row.content, SHOWN_WORDS)

@@ -1,6 +1,7 @@
 """Filters of the list of memories beyond its own columns, and its search through the keyword index."""
 
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import F, QuerySet, TextField, Value
@@ -54,6 +55,27 @@ class DoubtFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         return queryset.filter(is_doubted()) if self.value() else queryset
+
+
+class SummaryFilter(admin.SimpleListFilter):
+    """Events behind summaries: those of one, all, or, where nothing is searched for, none."""
+
+    title = "summary"
+    parameter_name = "summary"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("any", gettext("events behind summaries"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        wanted = self.value()
+        if not wanted:
+            return queryset if request.GET.get("q") else queryset.filter(summary=None)
+        if wanted == "any":
+            return queryset.exclude(summary=None)
+        try:
+            return queryset.filter(summary__id=UUID(wanted))
+        except ValueError:
+            return queryset.none()
 
 
 class TagFilter(TextFilter):  # type: ignore[misc]  # unfold has no types

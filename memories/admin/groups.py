@@ -117,6 +117,7 @@ class GroupAdmin(WordedForm, LociAdmin):
         (gettext_lazy("Approval by a curator"), {"fields": ("policy", "policy_confidence", "captures")}),
         (gettext_lazy("Visibility"), {"fields": ("private", "archived", "default_scope")}),
         (gettext_lazy("Sensitive text"), {"fields": ("guard",)}),
+        (gettext_lazy("Clean-up"), {"fields": ("cleanup",)}),
         (gettext_lazy("Room"), {"fields": ("held", "max_memories", "max_bytes")}),
         (gettext_lazy("Created"), {"fields": ("created_by", "created_at", "updated_at", "moved_away")}),
     )

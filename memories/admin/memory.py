@@ -19,7 +19,7 @@ from access.admin.form_errors import try_form
 from access.audit import collecting_rows
 from access.errors import LociError
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, last_action_on, menu_entry, note_action
-from memories.admin.filters import DoubtFilter, GroupFilter, TagFilter, find_by_words
+from memories.admin.filters import DoubtFilter, GroupFilter, SummaryFilter, TagFilter, find_by_words
 from memories.admin.forms import DraftForm, EditForm
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import describe_change, pair_view
@@ -59,7 +59,17 @@ class MemoryAdmin(BulkActionsMixin):
     )  # fmt: skip
     list_display_links = ("text",)
     list_select_related = ("group",)
-    list_filter = (GroupFilter, "type", "state", "trust", DoubtFilter, "scope", "pinned", TagFilter)
+    list_filter = (
+        GroupFilter,
+        "type",
+        "state",
+        "trust",
+        DoubtFilter,
+        SummaryFilter,
+        "scope",
+        "pinned",
+        TagFilter,
+    )
     # Only makes the admin show the search box: get_search_results() uses the keyword index.
     search_fields = ("content",)
     search_help_text = gettext_lazy("Words of the memory, or its id")

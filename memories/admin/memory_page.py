@@ -113,6 +113,7 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         "verdict": verdict,
         "recall_says": _VERDICTS[verdict.action],
         "head": found.head if found.head != memory else None,
+        "compacted": memory.compacted.count(),
         "head_said": _head_note(memory, found.head) if found.head is not None else None,
         **_split_buttons(_buttons_for(actor, memory), beside=2 * is_editable),
         "versions": _compare_versions(found.versions) if len(found.versions) > 1 else [],
@@ -188,8 +189,6 @@ def graph_json(found: Neighbourhood) -> dict[str, Any]:
 
 def _head_note(memory: Memory, head: Memory) -> tuple[str, str]:
     """Why another memory is the current one, and the label of the link to it."""
-    if memory.state == State.COMPACTED:
-        return gettext("A summary replaces this event."), gettext("Go to the summary")
     if memory.state == State.MERGED:
         return gettext("This was merged into another memory."), gettext("Go to that memory")
     if head.root_key != memory.root_key:

@@ -37,7 +37,8 @@ ALL_STATES = "all"  # in place of states
 class ListFilter:
     """Filters of a list of memories; empty ones do not narrow. `words` is a part of the text.
 
-    `states` None: live memories, and for a moment in the past also those that became history since.
+    `states` None: live memories without the events behind summaries, and for a moment in the past also those that became
+    history since. `summary` is the id of a summary, whose events are listed instead, oldest first.
     """
 
     group: str | None = None
@@ -48,6 +49,7 @@ class ListFilter:
     words: str = ""
     as_of: datetime | None = None
     known_at: datetime | None = None
+    summary: str = ""
     author: int | None = None  # key of the user who wrote it, directly or by a token
 
     def wanted_states(self) -> frozenset[str]:
@@ -83,7 +85,9 @@ def list_memories(
     )
     trusts = frozenset(filters.trusts) & EVERY_TRUST or EVERY_TRUST
     visibility = listed_by(actor, found_group, narrowing=narrowing, trusts=trusts)
-    rows = Memory.objects.filter(as_q(visibility)).select_related("group", "thread")
+    rows = (
+        Memory.objects.filter(as_q(visibility)).select_related("group", "thread").prefetch_related("summary")
+    )
     if DISPUTED in filters.trusts:
         rows = rows.filter(is_doubted())
     states = filters.wanted_states()
@@ -94,6 +98,10 @@ def list_memories(
             then = visibility.shown_then
             is_wanted |= Q(key__in=then) if visibility.is_history else outlasting_q(visibility.now)
         rows = rows.filter(is_wanted)
+    if filters.summary:
+        rows = rows.filter(summary__id=full_id(actor, filters.summary, field="summary"))
+    elif filters.states is None and not words:
+        rows = rows.filter(summary=None)
     if found_group is not None:  # and of the group that is read together with each
         everyone = Group.objects.filter(slug=EVERYONE).order_by().values("key")
         rows = rows.filter(Q(group=found_group) | Q(group__in=everyone, scope=Scope.GLOBAL))
@@ -228,6 +236,7 @@ class GroupOut(Answer):
     archived: bool
     default_scope: str
     captures: str
+    cleanup: str
     max_memories: Annotated[int, ShownAs(about="Most live memories; 0: the instance's limit.")]
     max_bytes: Annotated[int, ShownAs(about="Most bytes of their text; 0: the instance's limit.")]
     guard: Annotated[str, ShownAs(lambda group, _: without_words(group.guard))]

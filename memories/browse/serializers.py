@@ -84,8 +84,12 @@ else:
 
 
 class MemoryOut(_MemoryFields):
-    """A memory. `label` says why not to rely on it, and is empty for a current, undisputed one."""
+    """A memory. `label` says why not to rely on it, and is empty for a current, undisputed one.
 
+    `summary` is the id of the memory that stands for it in lists, if it is a compacted event.
+    """
+
+    summary: Annotated[UUID | None, ShownAs("summary.id", is_absent=True)]
     untrusted: Untrusted
 
 
@@ -208,7 +212,8 @@ class TurnOut(Answer):
 
 class ItemOut(MemoryOut):
     """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come; `also_in` are
-    memories that say the same, which the answer leaves out; `around` are the turns next to it, if the budget has room.
+    memories that say the same, which the answer leaves out; `events` are those that a summary is shown for, whose parts are its
+    text; `around` are the turns next to it, if the budget has room.
     """
 
     inner = "memory"
@@ -220,6 +225,7 @@ class ItemOut(MemoryOut):
     coming: Annotated[ComingOut | None, ABSENT]  # unless one is dated ahead
     conflicts: Annotated[tuple[ConflictOut, ...], ABSENT] = ()  # unless a conflict is open
     also_in: Annotated[tuple[AlikeOut, ...], ABSENT]
+    events: Annotated[tuple[AlikeOut, ...], ABSENT]
     around: Annotated[tuple[TurnOut, ...], ABSENT]  # unless it is a turn
 
 

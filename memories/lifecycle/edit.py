@@ -37,7 +37,7 @@ from memories.lifecycle.propose import memory_version, propose
 from memories.models import Memory, Unprobed
 from memories.queries.by_text import describe_twin
 from memories.queries.snapshot import as_json, changes, snapshot
-from memories.queries.versions import find_head_to_replace, find_memory, versions_of
+from memories.queries.versions import find_memory, head_of, versions_of
 from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
 from memories.store.change import change_row, changed_meanwhile
 from memories.store.derived import withdraw_replaced
@@ -229,7 +229,7 @@ def _propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str)
 
 def _find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
     """The live memory that an edit changes; raises as edit() does."""
-    memory = find_head_to_replace(find_memory(actor, id_))
+    memory = head_of(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
         refuse_write(actor, memory)
     if not change.wanted():

@@ -31,7 +31,7 @@ from memories.lifecycle.target import (
     require_whole_id,
 )
 from memories.models import Link, LinkKind, Memory
-from memories.queries.versions import check_one_group, find_head_to_replace, find_memory
+from memories.queries.versions import check_one_group, find_memory, head_of
 from memories.queries.visibility import has_begun
 from memories.store.change import change_row
 from memories.store.derived import DerivedChanges, withdraw_replaced
@@ -204,7 +204,7 @@ def supersede(
         Conflict: one of the two is not live, both are the same or in two groups, or the successor is visible to fewer people.
         NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
     """
-    old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
+    old = require_right(actor, head_of(find_memory(actor, old_id)), right=WRITE)
     by = find_shown(actor, by_id, right=WRITE, field="by")
     require_state(old, State.LIVE, verb="supersede")
     check_successor(old, by, field="by")

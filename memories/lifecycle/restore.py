@@ -22,21 +22,23 @@ from memories.lifecycle.target import ChangeResult, find_version, require_person
 from memories.lifecycle.undo import UNDO_HOURS
 from memories.lifecycle.undo.reverse import Terms, reverse
 from memories.lifecycle.undo.rows import MEMORY, FormerRow, rows_of, table_named
-from memories.models import Memory, Tombstone, TombstoneKind
+from memories.models import Link, LinkKind, LinkStatus, Memory, Tombstone, TombstoneKind
 from memories.queries.labels import doubts_of
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store.policy import Change, is_by_agent, log_of
 from memories.store.supersede import rows_called_off
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
-from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
+from memories.types import SUMMARY_SOURCE, VISIBLE_TRUSTS, RecallTreatment, State, recall_treatment
 
-RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
+RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.DORMANT, State.MERGED)
 
 
 @one_change
 def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Make a forgotten, expired, compacted, merged or superseded memory live again: exactly the version with this id.
+    """Make a forgotten, expired, dormant, merged or superseded memory live again: exactly the version with this id.
+
+    A compacted event is live: it comes out of its summary, for good.
 
     What took it away is taken back as a whole where nothing was built on that since, else the memory comes back alone. A
     retracted text comes back by lifting its tombstone, or by an agent that retracted it by mistake less than UNDO_HOURS
@@ -58,7 +60,7 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
             raise Conflict(line, hint="Restore that one first.")
     elif memory.state == State.RETRACTED and _is_own_retraction(actor, memory):
         change, target = Change.RESTORE_VERSION, memory
-    elif memory.state in RESTORABLE:
+    elif memory.state in RESTORABLE or memory.summary_id is not None:
         change, target = Change.RESTORE, memory
         last = log_of(memory, Operation.MERGE).first() if memory.state == State.MERGED else None
         if last is not None and "moved" in last.payload:  # a kept wording was merged by no person
@@ -103,7 +105,9 @@ def carry_out(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> Ch
 
 
 def _rows_to_restore(memory: Memory) -> list[FormerRow]:
-    """The rows to put back so that this version counts again."""
+    """The rows to put back so that this version counts again, or is listed by itself again."""
+    if memory.state == State.LIVE:
+        return _rows_of_summary(memory)
     if memory.state == State.SUPERSEDED:
         return _rows_of_version(memory, head_of(memory))
     if memory.state == State.EXPIRED:
@@ -119,6 +123,16 @@ def _rows_to_restore(memory: Memory) -> list[FormerRow]:
     # A run, or the deletion of a conversation, took many away; only this one was asked for.
     of_many = Q(run__isnull=False) | Q(operation=Operation.THREAD)
     return own if AuditEntry.objects.filter(of_many, change=taken.change).exists() else found
+
+
+def _rows_of_summary(event: Memory) -> list[FormerRow]:
+    """The event without its summary, and the summary's link to it, so that no later summary takes it."""
+    links = Link.objects.filter(kind=LinkKind.DERIVED, target=event.root_key, status=LinkStatus.OPEN)
+    table = table_named(Link._meta.db_table)
+    own = links.filter(source__source=SUMMARY_SOURCE).values_list("pk", flat=True)
+    dismissed = {"status": (LinkStatus.DISMISSED, LinkStatus.OPEN)}
+    alone = FormerRow(MEMORY, event.key, values={"summary_id": (None, event.summary_id)})
+    return [alone, *(FormerRow(table, key, values=dict(dismissed)) for key in own)]
 
 
 def _own_row(memory: Memory) -> FormerRow:

@@ -51,7 +51,7 @@ from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
 
 # In these states an id means that row; in any other it means the current version.
-HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
+HISTORY_STATES: Final = (State.DORMANT, State.MERGED, State.EXPIRED, State.FORGOTTEN)
 _LEADS_ON: Final = gettext_noop("its id leads to its successor from now on")
 
 

@@ -81,23 +81,13 @@ class ChangeResult:
 
 
 def find_head(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
-    """The current version of a memory, found by the id of any version; the actor needs the right in its group.
-
-    Raises:
-        Conflict: the memory was replaced by a summary, which is about others too.
-    """
+    """The current version of a memory, found by the id of any version; the actor needs the right in its group."""
     return _find_row_and_head(actor, id_, right=right, field="id")[1]
 
 
 def _find_row_and_head(actor: Actor, id_: str | UUID, *, right: str, field: str) -> tuple[Memory, Memory]:
     row = find_memory(actor, id_, field=field)
     head = require_right(actor, head_of(row), right=right)
-    if row.state == State.COMPACTED and head.key != row.key:
-        raise Conflict(
-            f"{row.id} was replaced by the summary {head.id}.",
-            hint="Retract or forget it, restore it first, or use the summary's id.",
-            field=field,
-        )
     return row, head
 
 
@@ -277,8 +267,7 @@ def check_not_withdrawn(actor: Actor, memory: Memory, *, takes_back: bool) -> No
     check_not_barred(actor, memory, takes_back=takes_back)
     later = Memory.objects.filter(key__in=path_to_head(memory)).exclude(pk=memory.pk)
     retracted = later.filter(state=State.RETRACTED).order_by("key").first()
-    # A summary is withdrawn because one of its sources was; that says nothing against the other sources.
-    if retracted is not None and memory.state != State.COMPACTED:
+    if retracted is not None:
         raise Conflict(
             f"It became part of {retracted.id}, which was retracted.",
             hint="Store it again; a curator decides about it.",

@@ -40,14 +40,13 @@ from memories.lifecycle.target import (
     find_version,
     refuse_stale,
     require_person,
-    require_right,
     require_state,
     require_whole_id,
 )
 from memories.models import Memory
 from memories.queries.by_text import find_counting_same, left_out_with
 from memories.queries.labels import doubts_of
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change
@@ -83,14 +82,8 @@ __all__ = [
 @one_change
 def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Hide a memory from recall; it can be restored for maintenance.retention_days."""
-    row = find_memory(actor, id_)
-    # The id of a compacted source means that row itself; any other version's id means the current version.
-    memory = (
-        require_right(actor, row, right=WRITE)
-        if row.state == State.COMPACTED
-        else find_head(actor, id_, right=WRITE)
-    )
-    require_state(memory, State.LIVE, State.COMPACTED, verb="forget")
+    memory = find_head(actor, id_, right=WRITE)
+    require_state(memory, State.LIVE, State.DORMANT, verb="forget")
     return change_or_propose(
         actor, Change.FORGET, memory, partial(_forget, actor, memory, reason=reason), reason=reason, dry_run=dry_run,
         reached=lambda: list(find_reach(memory, [memory]).summaries),

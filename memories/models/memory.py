@@ -19,7 +19,8 @@ class Memory(models.Model):
     """One version of a memory. Its content, type and valid_from never change: an edit is a new row of the chain.
 
     `key` is the stable rowid that the full-text and vector indexes use; `id` is the public identifier. A chain's rows
-    share `root` (None in the root itself); `superseded_by` points to the successor.
+    share `root` (None in the root itself); `superseded_by` points to the successor. `summary` stands for a compacted event
+    in lists and counts: nothing else about the event changes, and recall finds it as before.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -63,6 +64,15 @@ class Memory(models.Model):
         blank=True,
         on_delete=models.PROTECT,
         related_name="versions",
+        editable=False,
+        db_index=False,
+    )
+    summary = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="compacted",
         editable=False,
         db_index=False,
     )
@@ -142,7 +152,7 @@ class Memory(models.Model):
             # Partial: most memories have none of these.
             *(
                 models.Index(name=f"memory_{name}", fields=[name], condition=Q(**{f"{name}__isnull": False}))
-                for name in ("thread", "superseded_by", "root", "author", "token")
+                for name in ("thread", "superseded_by", "root", "summary", "author", "token")
             ),
             models.Index(name="memory_expiry", fields=["expires_at"], condition=Q(expires_at__isnull=False)),
             # Every context pack begins with these rows.
@@ -159,7 +169,7 @@ class Memory(models.Model):
             # Covers the filters of lists, in list order and without the texts: 40 bytes a row instead of its whole page.
             models.Index(
                 name="memory_listed",
-                fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
+                fields=["key", "group", "scope", "type", "state", "trust", "pinned", "summary"],
             ),
             models.Index(name="memory_anchor", fields=["anchor_commit"], condition=~Q(anchor_commit="")),
             short_id_index(),

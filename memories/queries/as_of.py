@@ -45,7 +45,7 @@ def versions_at(
 ) -> dict[int, Memory]:
     """The newest version of each row's chain inside a Visibility of the past, by the row's key; two queries.
 
-    A merged or compacted memory without one answers with the chain of its successor.
+    A merged memory without one answers with the chain of its successor.
     """
     found = newest_versions(rows, visibility)
     rest = [row for row in rows if row.key not in found and heads[row.key].root_key != row.root_key]

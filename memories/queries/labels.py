@@ -53,8 +53,8 @@ def _label_of_state(memory: Memory, now: datetime) -> str:
         return f"retracted{_dated(' since', memory.retired_at)}: it was wrong"
     if memory.state == State.EXPIRED:
         return f"expired{_dated(' since', memory.expires_at)}: its time to live ended"
-    if memory.state == State.COMPACTED:
-        return "compacted: replaced by a summary"
+    if memory.state == State.DORMANT:
+        return f"dormant{_dated(' since', memory.state_changed_at)}: not used for long"
     if memory.state == State.MERGED:
         return "merged: combined into another memory"
     return f"{memory.state}{_dated(' since', memory.retired_at)}"

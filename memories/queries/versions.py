@@ -18,7 +18,7 @@ from memories.models import Memory
 from memories.models.short_id import SHORT_ID_CHARS, id_ends_with
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import is_visible, listed_by
-from memories.types import State, Type
+from memories.types import Type
 from storage.bulk import batches
 from storage.compiled_queries import CompiledQuery
 
@@ -187,22 +187,6 @@ def check_one_group(old: Memory, new_group: Group, *, field: str) -> None:
             hint=f"Store it in the group '{old.group.slug}', or have a curator of both groups move one of them first.",
             field=field,
         )
-
-
-def find_head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
-    """The row whose text a new one replaces: the head, unless that is a summary of other memories as well.
-
-    Raises:
-        Conflict: the memory or a successor was compacted: replacing the summary would lose the other memories.
-    """
-    has_successor = memory.superseded_by_id is not None
-    if has_successor and Memory.objects.filter(key__in=path_to_head(memory), state=State.COMPACTED).exists():
-        raise Conflict(
-            f"{memory.id} is compacted: a summary replaces it and others.",
-            hint="Retract it with the right text as successor, or restore it first.",
-            field=field,
-        )
-    return head_of(memory)
 
 
 def path_to_head(memory: Memory) -> list[int]:

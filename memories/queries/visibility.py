@@ -98,6 +98,7 @@ def _what(v: Visibility) -> Iterator[Rule]:
         ("confidence", ">=", v.min_confidence),
         ("importance", ">=", v.min_importance),
         ("source", "=", v.source),
+        ("source", "!=", v.without_source),
         ("thread", "=", v.thread),
         ("tags", "has", v.tags),
         ("key", "not in", v.orphans),
@@ -113,16 +114,17 @@ def _when(v: Visibility) -> Iterator[Rule]:
     if v.is_history:
         yield from _history(v)
     elif is_as_of_now(v):
-        yield _counting_at(v.now)
+        yield _counting_at(v.now, v.states)
 
 
-def _counting_at(moment: datetime) -> _AllOf:
-    """A memory counts then: a live one, or one whose successor is dated ahead."""
+def _counting_at(moment: datetime, states: frozenset[str]) -> _AllOf:
+    """A memory counts then: one in these states, or one whose successor is dated ahead."""
+    standing = _LIVE if states == {State.LIVE} else _Test("state", "in", states)
     return _AllOf(
         (
             _until("expires_at", moment),
             AnyOf((_EVENT, _AllOf((_until("valid_to", moment), _since("valid_from", moment))))),
-            AnyOf((_LIVE, outlasting(moment))),
+            AnyOf((standing, outlasting(moment))),
         )
     )
 
@@ -174,8 +176,8 @@ def _since(column: str, moment: datetime) -> AnyOf:
 
 
 def is_as_of_now(v: Visibility) -> bool:
-    """True for a query for live memories, which asks what counts at `now`."""
-    return v.states == {State.LIVE} and not v.is_history
+    """True for a query for live or dormant memories, which asks what counts at `now`."""
+    return v.states <= _COUNTING and not v.is_history
 
 
 def _states_of(v: Visibility) -> frozenset[str]:
@@ -348,6 +350,7 @@ def has_begun(m: Memory, moment: datetime) -> bool:
     return _compiled(_begun_by, moment)(m)
 
 
+_COUNTING: Final = frozenset({State.LIVE, State.DORMANT})
 RECALLED = frozenset(VISIBLE_TRUSTS)
 EVERY_TRUST = frozenset(Trust.values)
 EVERY_STATE = frozenset(State.values)

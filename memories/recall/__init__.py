@@ -46,6 +46,7 @@ from memories.recall.scoring import MODES, Trace
 from memories.recall_log import COUNTER, PendingRecall
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
+from memories.types import SUMMARY_SOURCE, State
 from storage.postgresql.replica import database_of, leave_alone, reading_from
 
 __all__ = ["Item", "RecallRequest", "RecallResult", "recall"]
@@ -116,6 +117,8 @@ def _answer_query(
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
+    if not question.is_time_alone:  # a summary stands for events in lists; each of them is found by itself
+        visibility = replace(visibility, without_source=SUMMARY_SOURCE)
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     check_time()
     state = read_index_state((group.key,) if group is not None else ())
@@ -129,12 +132,23 @@ def _answer_query(
     with one_index_state(state):
         frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
+        if answer.abstained and not visibility.is_history and _any_sleeps(visibility):
+            asleep = replace(visibility, states=frozenset({State.DORMANT}))
+            ranking = find_ranking(question, asleep, mode=mode, trace=Trace())
+            other = build_answer(request, ranking, question, asleep, frame, encoder, Trace(), mode=mode)
+            answer = answer if other.abstained else replace(other, trace=answer.trace)
     if actor.checkout is None and not actor.is_person and any(i.memory.anchor_commit for i in answer.items):
         answer = replace(answer, note=_UNKNOWN_CHECKOUT)
     answer = replace(answer, duration_ms=(time.perf_counter() - started) * 1000)
     if not request.is_trial:
         _count_recall(actor, group, request.query, answer)
     return answer
+
+
+def _any_sleeps(visibility: Visibility) -> bool:
+    """Whether a memory of these groups is dormant."""
+    rows = Memory.objects.filter(state=State.DORMANT)
+    return (rows.filter(group__in=visibility.groups) if visibility.groups else rows).exists()
 
 
 def _recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
@@ -161,6 +175,7 @@ def _recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Reca
             tokens=frame.tokens(counting),
         )
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
+    visibility = replace(visibility, states=visibility.states | {State.DORMANT})
     rows = find_rows(actor, request.ids)
     current = _find_current_versions([row for row in rows if row is not None], visibility)
     versions = [current.get(row.key) if row is not None else None for row in rows]

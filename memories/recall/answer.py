@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 
 from django.conf import settings
-from django.db.models import BigIntegerField, Q, QuerySet, Value
+from django.db.models import BigIntegerField, Q, QuerySet, Value, prefetch_related_objects
 
 from access.visibility import Visibility
 from memories.embedding import Encoder
@@ -18,6 +18,7 @@ from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence, mark_turn
 from memories.queries.visibility import sees
 from memories.recall.abstention import Confidence
+from memories.recall.behind import fold_into_summaries, passages
 from memories.recall.budget import Fitting, Frame, Notes, Portion, count_tokens, counting_encoder
 from memories.recall.choosing import (
     ChosenMemories,
@@ -72,7 +73,7 @@ class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
     `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it, `also_in`
-    are others that say the same, which are left out, `around` the turns next to it.
+    are others that say the same, which are left out, `events` those that a summary is shown for, `around` the turns next to it.
     """
 
     memory: Memory
@@ -84,6 +85,7 @@ class Item:
     coming: Memory | None = None
     conflicts: tuple[OpenConflict, ...] = ()
     also_in: tuple[Memory, ...] = ()
+    events: tuple[Memory, ...] = ()
     around: tuple[_NearTurn, ...] = ()
 
     def between_marks(self, group: str) -> str:
@@ -256,7 +258,14 @@ def fit_items(
     wants_turns: bool,
 ) -> _FittedItems:
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
+    are_many = bool(shown.collects) or not fitting.words  # of a subject, or of a time
+    parts = passages(chosen.memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
+    events = dict[int, list[Memory]]()
+    if are_many:
+        chosen, parts, events = fold_into_summaries(chosen, parts, visibility)
+    fitting = replace(fitting, parts=parts)
     notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
+    notes = replace(notes, events=events)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
     around = _Around()
     if wants_turns and not (shown.collects or fitted.is_tight):
@@ -283,6 +292,7 @@ def take_notes(
     alike: Mapping[int, Sequence[Memory]] | None = None,
 ) -> Notes:
     """What an answer about the group says besides these memories."""
+    prefetch_related_objects([memory for memory in memories if memory.summary_id is not None], "summary")
     coming = find_visible_coming(memories, visibility)
     read_doubts([*memories, *coming.values()])
     return Notes(group, coming, find_visible_conflicts(memories, visibility), alike or {})
@@ -307,6 +317,7 @@ def to_items(
             coming=notes.coming.get(portion.memory.key),
             conflicts=notes.conflicts.get(portion.memory.key, ()),
             also_in=tuple(notes.alike.get(portion.memory.key, ())),
+            events=tuple(notes.events.get(portion.memory.key, ())),
             around=(around or {}).get(portion.memory.key, ()),
         )
         for portion in portions

@@ -145,6 +145,7 @@ _UNREAD: Final = re.compile(r"[^\W_\u3400-\u9fff\uf900-\ufaff]{101,}")
 _NEARLY: Final = 0.98
 ELLIPSIS: Final = " …"
 
+_NO_PARTS: Final[Mapping[int, str]] = {}
 Show = Callable[[Memory, str], str]  # a memory with this text, as the answer shows it
 
 
@@ -262,12 +263,16 @@ class FittedAnswer:
 
 @dataclass(frozen=True)
 class Notes:
-    """What an answer about a group says besides its memories, by their keys: what is coming, open conflicts, equals."""
+    """What an answer about a group says besides its memories, by their keys: what is coming, open conflicts, equals.
+
+    `events` are those that a summary is shown for.
+    """
 
     group: str = ""
     coming: Mapping[int, Memory] = field(default_factory=dict)
     conflicts: Mapping[int, tuple[OpenConflict, ...]] = field(default_factory=dict)
     alike: Mapping[int, Sequence[Memory]] = field(default_factory=dict)
+    events: Mapping[int, Sequence[Memory]] = field(default_factory=dict)
 
     def show(self, memory: Memory, text: str, label: str | None = None) -> str:
         """The text of a memory between marks, followed by its notes."""
@@ -289,12 +294,16 @@ class Notes:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How an answer is fitted: its tokens, who counts them, whether only beginnings are wanted, and the question's `words`."""
+    """How an answer is fitted: its tokens, who counts them, whether only beginnings are wanted, and the question's `words`.
+
+    `parts` is what stands in place of a memory's text, by its key.
+    """
 
     token_budget: int
     encoder: Encoder | None  # as counting_encoder() returns it
     summary_only: bool = False
     words: frozenset[str] = frozenset()
+    parts: Mapping[int, str] = field(default_factory=dict)
 
     def after(self, fitted: FittedAnswer) -> "Fitting":
         """The same with the tokens that this answer leaves."""
@@ -308,8 +317,9 @@ def fit(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting
     def packed(around: Frame) -> tuple[list[Portion], list[Memory]]:
         room = fitting.token_budget - around.tokens(counting)
         return pack(
-            memories, token_budget=room, encoder=counting, show=notes.show, summary_only=fitting.summary_only
-        )
+            memories, token_budget=room, encoder=counting, show=notes.show,
+            summary_only=fitting.summary_only, parts=fitting.parts,
+        )  # fmt: skip
 
     portions, left_out = packed(frame)
     if left_out or any(portion.is_cut for portion in portions):
@@ -325,7 +335,9 @@ def fit_best(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fi
     """A part of the first memory in the shortest frame, for a budget in which fit() has room for none; None if it has not."""
     around = replace(frame, is_tight=True).tokens(fitting.encoder)
     room = fitting.token_budget - around
-    portions, _ = pack(memories[:1], token_budget=room, encoder=fitting.encoder, show=notes.show)
+    portions, _ = pack(
+        memories[:1], token_budget=room, encoder=fitting.encoder, show=notes.show, parts=fitting.parts
+    )
     if not portions:
         return None
     return FittedAnswer(portions, [*memories[1:]], around + portions[0].tokens, is_tight=True)
@@ -339,13 +351,14 @@ def pack(
     show: Show,
     summary_only: bool = False,
     is_ranked: bool = False,
+    parts: Mapping[int, str] = _NO_PARTS,
 ) -> tuple[list[Portion], list[Memory]]:
     """The portions that fit into `token_budget`, in order, and the memories left out.
 
     A memory that does not fit whole is cut if enough of the budget is left, the first one further than others; later,
     smaller ones may still fit, unless the memories are ranked: then none takes the place of a better one.
     """
-    counts = {} if summary_only else count_memory_tokens(memories, encoder)
+    counts = {} if summary_only else count_memory_tokens(memories, encoder, parts)
     portions: list[Portion] = []
     left_out: list[Memory] = []
     left = token_budget
@@ -359,10 +372,11 @@ def pack(
         if summary_only:
             portion = summarise(memory, marks, encoder)
         else:
-            portion = Portion(memory, memory.content, counts[memory.key] + marks)
+            text = parts.get(memory.key, memory.content)
+            portion = Portion(memory, text, counts[memory.key] + marks, is_cut=text != memory.content)
         if portion.tokens > left:
             least = MIN_PART_TOKENS if portions or left_out else MIN_BEST_TOKENS
-            text = cut_text(memory.content, left - marks, encoder) if left - marks >= least else ""
+            text = cut_text(portion.text, left - marks, encoder) if left - marks >= least else ""
             portion = Portion(memory, text, count_tokens(escape(text), encoder) + marks, is_cut=True)
         if portion.tokens <= left and portion.text:
             portions.append(portion)
@@ -439,11 +453,19 @@ def count_marks(memories: Sequence[Memory], show: Show, encoder: Encoder | None)
     return {memory.key: count for memory, count in zip(memories, around, strict=True)}
 
 
-def count_memory_tokens(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, int]:
+def count_memory_tokens(
+    memories: Sequence[Memory], encoder: Encoder | None, parts: Mapping[int, str] = _NO_PARTS
+) -> dict[int, int]:
     """The tokens of the memories' texts by key, as they stand between marks; cached by content hash: a text never changes.
 
-    Memories that were cut into pieces have their count from then. The cache holds hashes, not texts.
+    Memories that were cut into pieces have their count from then. The cache holds hashes, not texts. `parts` stand in place of
+    some texts.
     """
+    if parts:
+        short = [memory for memory in memories if memory.key in parts]
+        counts = count_each([escape(parts[memory.key]) for memory in short], encoder)
+        whole = count_memory_tokens([memory for memory in memories if memory.key not in parts], encoder)
+        return whole | {memory.key: count for memory, count in zip(short, counts, strict=True)}
     if encoder is None:
         return {memory.key: count_tokens(escape(memory.content), None) for memory in memories}
     if len(_TOKEN_COUNTS) >= _MAX_CACHED_COUNTS:

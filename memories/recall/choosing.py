@@ -259,7 +259,7 @@ def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitti
     counting = fitting.encoder
     fullest = replace(frame, is_cut=True, left_out=len(memories))
     room = fitting.token_budget - fullest.tokens(counting)
-    counts = count_memory_tokens(memories, counting)
+    counts = count_memory_tokens(memories, counting, fitting.parts)
     marks = count_marks(memories, notes.show, counting)
     taken = choose_count(memories, counts, marks, room)
     level = share_room(
@@ -268,7 +268,7 @@ def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitti
     excerpts = Excerpts(fitting.words, counting)
     portions = []
     for memory in taken:
-        text, tokens = memory.content, counts[memory.key]
+        text, tokens = fitting.parts.get(memory.key, memory.content), counts[memory.key]
         if tokens > level:
             text, tokens = excerpts.shorten(text, tokens, level)
         portions.append(Portion(memory, text, tokens + marks[memory.key], text != memory.content))

@@ -35,6 +35,7 @@ class Stats(Answer):
     groups: int
     memories: int
     live: int
+    compacted: Annotated[int, ShownAs(about="Live events behind a summary, which no other number counts.")]
     by_type: dict[str, int]
     by_state: dict[str, int]
     by_trust: dict[str, int]
@@ -75,7 +76,8 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
     rows = Memory.objects.filter(as_q(visible))
     if found is not None:
         rows = rows.filter(group=found)
-    live = rows.filter(state=State.LIVE)
+    compacted = rows.filter(state=State.LIVE, summary__isnull=False).count()
+    live = rows.filter(state=State.LIVE, summary=None)
     totals = rows.aggregate(
         count=Count("key"), newest=Max("created_at"), pinned=Count("key", filter=Q(pinned=True))
     )
@@ -90,6 +92,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         groups=1 if found else len(entered_groups(actor)),
         memories=totals["count"],
         live=live.count(),
+        compacted=compacted,
         by_type=count_by(live, "type"),
         by_state=count_by(rows, "state"),
         by_trust=count_by(live, "trust"),

@@ -174,7 +174,9 @@ def gather_parts(
     visible = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
     kept = visible.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED))
     pinned = kept.order_by("-pinned", "-importance", "key")
-    recent = without_names(visible.filter(group=group)).order_by("-key")[:MAX_RECENT]
+    # The turns of a conversation are told by its title and summary, compacted events by theirs.
+    own = Q(thread=None) | Q(thread__title="")
+    recent = without_names(visible.filter(own, group=group, summary=None)).order_by("-key")[:MAX_RECENT]
     lines = [line.show(group.slug) for line in answer.relations] if answer else []
     conversations = ", and recent conversations" if any(t.title for t in threads) else ""
     instructions = escape(group.instructions)

@@ -12,7 +12,7 @@ from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
 from memories.draft import Draft, held_for_person
 from memories.models import Memory
-from memories.queries.versions import check_one_group, find_head_to_replace, has_lapsed, head_of
+from memories.queries.versions import check_one_group, has_lapsed, head_of
 from memories.store.existing import StoredSource
 from memories.store.for_review import link_successor
 from memories.store.neighbours import Neighbour
@@ -440,7 +440,7 @@ def _find_approval_targets(context: WriteContext) -> list[Memory]:
     if context.former is None:
         return targets
     try:
-        head = find_head_to_replace(context.former)
+        head = head_of(context.former)
     except Conflict:  # its chain ended in a summary of several memories
         return targets
     is_other = named is None or named.root_key != head.root_key

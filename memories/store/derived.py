@@ -1,7 +1,7 @@
 """Withdrawals propagate to what was derived from a memory: summaries that repeat its text, facts that rest on it.
 
 A link of the kind `derived` leads from a summary's root to a source's root, one of the kind `evidence` from a promoted
-fact's root to an event's. The sources of a summary are compacted and superseded by it.
+fact's root to an event's. The compacted sources of a summary name it.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from django.db.models import F, Q, Value
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -18,14 +18,10 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from memories.language.cleaning import fold, format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.change import change_rows
-from memories.store.existing import TextKey, text_key
 from memories.store.for_review import link, raise_doubt
-from memories.store.threads import refresh_threads
-from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.types import State, Trust, Type
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
@@ -72,11 +68,11 @@ class _WeakenedFact:
 
 @dataclass(frozen=True)
 class WithdrawalReach:
-    """What a withdrawal reaches: all versions of the summaries, their other sources (`freed`), and weakened facts."""
+    """What a withdrawal reaches: all versions of the summaries, the number of their other sources, and weakened facts."""
 
     source: Memory
     summaries: tuple[Memory, ...] = ()
-    freed: tuple[Memory, ...] = ()
+    others: int = 0
     facts: tuple[_WeakenedFact, ...] = ()
 
     def doomed(self) -> tuple[Memory, ...]:
@@ -92,8 +88,10 @@ class WithdrawalReach:
         heads = {row.root_key: row for row in self.summaries}
         done = "destroyed" if is_purge else "withdrawn"
         lines = [f"the summary {heads[root].id}, which was made from it, is {done}" for root in roots]
-        if self.freed:
-            lines.append(f"{format_memory_count(len(self.freed))} that it also stood for count again")
+        if self.others:
+            lines.append(
+                f"{format_memory_count(self.others)} that it also stood for are listed by themselves again"
+            )
         for fact in self.facts:
             is_gone = fact.head.root_key in doomed
             lines.append(
@@ -110,7 +108,7 @@ def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
     return WithdrawalReach(
         source,
         tuple(summaries),
-        tuple(_find_freed_sources(summaries, gone)),
+        _compacted_behind(summaries).exclude(Q(key__in=gone) | Q(root__in=gone)).count(),
         tuple(_find_weakened_facts(gone, [row.content for row in rows])),
     )
 
@@ -119,21 +117,18 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     """Apply a withdrawal to what it reaches, inside the verb's transaction. A purge destroys the doomed rows itself."""
     consequences = reach.describe(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
-    # They are live again, so that the next summary is made from them.
-    counting = {"state": State.LIVE, "superseded_by": None, "retired_at": None, "decayed_at": timezone.now()}
-    freed = change_rows(actor, Operation.RESTORE, reach.freed, counting, reason=WITHDRAWN)
+    # The next cycle makes a summary of the others.
+    _compacted_behind(reach.summaries).update(summary=None)
     withdrawn = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
     spared = [fact for fact in reach.facts if fact.head.key not in doomed]
     weakened = sum(_weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
-    touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
-    refresh_threads(sorted(touched))
-    return DerivedChanges(len(freed) + withdrawn + weakened, consequences)
+    return DerivedChanges(withdrawn + weakened, consequences)
 
 
 def withdraw_replaced(actor: Actor, event: Memory) -> int:
     """Withdraw the summaries that repeat an event which is now superseded, inside the writer's transaction.
 
-    Only an event that was restored has any. Their other events are live again. Facts stay: the event was true.
+    Facts stay: the event was true.
     """
     if event.type != Type.EPISODIC:
         return 0
@@ -147,43 +142,18 @@ def _find_summaries(roots: Collection[int]) -> list[Memory]:
     seen = set(roots)
     while fresh:
         linked = Link.objects.filter(kind=LinkKind.DERIVED, target__in=fresh).values_list("source", flat=True)
-        compacted = Memory.objects.filter(
-            Q(key__in=fresh) | Q(root__in=fresh), state=State.COMPACTED, superseded_by__isnull=False
-        ).select_related("superseded_by")
-        made = set(linked) | {
-            row.superseded_by.root_key for row in compacted if row.superseded_by is not None
-        }
-        fresh = made - seen
+        compacted = Memory.objects.filter(Q(key__in=fresh) | Q(root__in=fresh), summary__isnull=False)
+        behind = compacted.select_related("summary")
+        fresh = {*linked, *(row.summary.root_key for row in behind if row.summary is not None)} - seen
         seen |= fresh
         rows = Memory.objects.filter(Q(key__in=fresh) | Q(root__in=fresh)).select_related(*RELATED_ROWS)
         found |= {row.key: row for row in rows.order_by("key")} if fresh else {}
     return list(found.values())
 
 
-def _find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
-    """The other sources of the summaries, which become live again; without those barred or live in a twin."""
-    if not summaries:
-        return []
-    rows = list(
-        Memory.objects.filter(state=State.COMPACTED, superseded_by__in=[row.key for row in summaries])
-        .exclude(Q(key__in=gone) | Q(root__in=gone))
-        .select_related(*RELATED_ROWS)
-        .order_by("key")
-    )
-    withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
-    twins = _find_live_texts(rows)
-    return [
-        row for row, mark in zip(rows, withdrawn, strict=True) if mark is None and text_key(row) not in twins
-    ]
-
-
-def _find_live_texts(rows: Sequence[Memory]) -> set[TextKey]:
-    """The texts of the rows that are live elsewhere, as text keys; events are never twins."""
-    starts = {fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC}
-    live = Memory.objects.filter(
-        fold_starts_with_any(starts), ~Q(type=Type.EPISODIC), state=State.LIVE
-    ).order_by()
-    return {text_key(row) for row in live} if starts else set()
+def _compacted_behind(summaries: Sequence[Memory]) -> QuerySet[Memory]:
+    """The events behind these summaries."""
+    return Memory.objects.filter(summary__in=[row.key for row in summaries])
 
 
 def _find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[_WeakenedFact]:

@@ -12,7 +12,7 @@ from access.models import Group
 from memories.draft import Draft, check_draft, guard_draft
 from memories.embedding import Encoder
 from memories.models import Memory
-from memories.queries.versions import find_head_to_replace, find_memory
+from memories.queries.versions import find_memory, head_of
 from memories.search.rows import Vector
 from memories.store.existing import find_moved_sources
 from memories.store.neighbours import (
@@ -139,7 +139,7 @@ def _find_superseded(actor: Actor, draft: Draft) -> Memory | None:
     if not draft.supersedes:
         return None
     named = find_memory(actor, draft.supersedes, field="supersedes")
-    head = find_head_to_replace(named, field="supersedes")
+    head = head_of(named)
     if not actor.may(WRITE, head.group_id):
         refuse_write(actor, head)
     instead = standing_instead(head)

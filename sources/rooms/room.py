@@ -127,15 +127,16 @@ def _context_text(group: Group) -> str:
         pack.text,
     ]
     if threads := list(_active_threads(group)):
-        parts += ["## Recent conversations", "\n".join(threads)]
+        parts += ["## Recent threads", "\n".join(threads)]
     return "\n\n".join(parts) + "\n"
 
 
 def _active_threads(group: Group) -> Iterator[str]:
-    seen = as_q(recallable_by(ROOMS, group))
-    rows = Thread.objects.filter(group=group).annotate(
+    """The last line of each thread that has no title; the pack names the others."""
+    rows = Thread.objects.filter(group=group, title="").annotate(
         turns=Count("memories"), last=Max("memories__created_at")
     )
+    seen = as_q(recallable_by(ROOMS, group))
     for thread in rows.filter(last__isnull=False).order_by("-last")[:THREADS]:
         newest = Memory.objects.filter(seen, thread=thread).order_by("-position", "-key").first()
         if newest is not None:

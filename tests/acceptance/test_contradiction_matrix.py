@@ -237,9 +237,9 @@ def holds_over_time(world: World, folder: Path) -> None:
     repair(operator())
     reembed(operator())
     right_after(world)
-    assert {fresh(event).state for event in week} == {"compacted"}, "the cycles did their work"
+    assert all(fresh(event).summary for event in week), "the cycles did their work"
     assert Memory.objects.filter(source="loci:promote").exclude(trust="candidate").count() == 0
-    assert all(fresh(event).state in ("live", "forgotten") for event in said)
+    assert all(fresh(event).state in ("live", "dormant") for event in said)
     for enter in REENTRIES:
         if enter is by_lines and world.story.stored:
             continue  # such a line cannot say when what it tells ended
@@ -278,11 +278,11 @@ def summaries_and_packs_follow(world: World) -> None:
     """A pinned memory's place in the pack goes to its correction; a summary contains no retracted event."""
     world.store()
     pin_as_before(world.house.agent, fresh(world.memory))  # a pin of a person would make the change wait
-    events = happen(WEEK, start=STORED, step=DAY / 4)
+    events = happen(WEEK, start=STORED - 60 * DAY, step=DAY / 4)
     ending = happen(["Slugs ate tomatoes in the raised bed"], start=STORED + DAY, expires_at=CHANGED)
     world.cycle(COMPACTED)
     (summary,) = Memory.objects.filter(source="loci:compact")
-    assert {fresh(event).state for event in events} == {"compacted"}
+    assert all(fresh(event).summary == summary for event in events)
     assert "soap water" in told(world, APHIDS)[0][0]
     packs = (
         "context pack",

@@ -27,6 +27,7 @@ ALIKE = (
     "After each deploy the staging server needs a restart",
     "The staging server needs to be restarted after each deploy",
 )
+LATER = MONDAY + timedelta(days=7)
 LAST_WORDS = "soap water"  # they stand in one of TOMATOES alone
 QUESTION = "What were the aphids on the tomatoes sprayed with?"
 
@@ -50,7 +51,7 @@ def answers(house: House, question: str) -> list[str]:
 
 def test_a_derived_claim_leads_to_its_sources(house: House) -> None:
     """From a summary or a promoted fact, whoever reads it comes to each memory that it was made from, and its text."""
-    events, said = happen(TOMATOES), happen(ALIKE, step=timedelta(days=1))
+    events, said = happen(TOMATOES), happen(ALIKE, start=LATER, step=timedelta(days=1))
     assert not Memory.objects.filter(source__startswith="loci:").exists()
     counts = cycled()
     assert (counts["summaries"], counts["promoted"]) == (1, 1)
@@ -67,7 +68,7 @@ def test_a_derived_claim_leads_to_its_sources(house: House) -> None:
 @pytest.mark.parametrize("verb", [forget, retract, purge], ids=lambda verb: verb.__name__)
 def test_deleting_a_source_reaches_what_was_derived(house: House, verb: Callable[..., object]) -> None:
     """What rests on a withdrawn memory does not go on telling it: the summary goes, the fact loses its footing."""
-    events, said = happen(TOMATOES), happen(ALIKE, step=timedelta(days=1))
+    events, said = happen(TOMATOES), happen(ALIKE, start=LATER, step=timedelta(days=1))
     cycled()
     told, claim = summary(), fact()
     assert claim.trust == "active"  # the group has no policy
@@ -84,8 +85,10 @@ def test_deleting_a_source_reaches_what_was_derived(house: House, verb: Callable
     labels = {item.label for item in recall(house.agent, RecallRequest(ALIKE[0], group="ledger")).items
               if item.memory.id == claim.id}  # fmt: skip
     assert [label.split(" by ")[0] for label in labels] == ["disputed"]
-    again = cycled()  # four tomato events are too few, and two occasions as well
-    assert (again.get("summaries", 0), again.get("promoted", 0)) == (0, 0)
+    assert cycled().get("promoted", 0) == 0  # two occasions are too few
+    assert not any(
+        LAST_WORDS in row.content for row in Memory.objects.filter(source="loci:compact", state="live")
+    )
 
 
 def test_a_verified_fact_stays_and_a_person_is_told(house: House, alice: User) -> None:
@@ -110,7 +113,7 @@ def damage() -> None:
 def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: Group) -> None:
     """Indexes, contexts, pieces and vectors are rebuilt from the rows, and answer as before."""
     happen(TOMATOES)
-    happen(ALIKE, step=timedelta(days=1))
+    happen(ALIKE, start=LATER, step=timedelta(days=1))
     for at, text in enumerate(UNRELATED):
         kept(
             house.person,
@@ -136,8 +139,7 @@ def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: 
     for table in ("memories_memory", "memories_link", "words"):
         assert after[table] == before[table], table
     assert _vectors(after) == _vectors(before)
-    named = {str(row) for row in Link.objects.filter(source=summary()).values_list("target__id", flat=True)}
-    assert set(summary().metadata["summary_of"]) == named
+    assert summary().metadata["events"] == Link.objects.filter(source=summary()).count()
 
 
 def _vectors(state: dict[str, object]) -> list[tuple[int, int, int]]:

@@ -23,7 +23,7 @@ COMPARED = (
     "pinned", "valid_from", "valid_to", "expires_at", "trust", "state", "outside", "anchor_commit",
 )  # fmt: skip
 READ = (
-    "key", "id", *COMPARED, "source_ref", "fold_hash", "root_id", "superseded_by_id", "version", "retired_at",
+    "key", "id", *COMPARED, "source_ref", "fold_hash", "root_id", "superseded_by_id", "summary_id", "version", "retired_at",
     "valid_to_known_at", "author_name",
 )  # fmt: skip
 Row = dict[str, Any]

@@ -73,14 +73,15 @@ def one_version_counts(step: Step, after: Rows) -> Iterator[Fault]:
         if count > 1:
             yield Fault(f"{step[1]} leaves one text live twice", str(name))
     for row in after.memories.values():
-        if row["state"] == "compacted" and row["superseded_by_id"] is None:
-            yield Fault(f"{step[1]} leaves a compacted memory without its summary", shown_row(row))
+        summary = after.memories.get(row["summary_id"])
+        if row["summary_id"] is not None and (summary is None or summary["state"] != "live"):
+            yield Fault(f"{step[1]} leaves an event behind a summary that does not stand", shown_row(row))
 
 
 def one_group_a_chain(step: Step, after: Rows) -> Iterator[Fault]:
-    """A memory's root and its successor are in its own group."""
+    """A memory's root, its successor and its summary are in its own group."""
     for row in after.memories.values():
-        for column in ("root_id", "superseded_by_id"):
+        for column in ("root_id", "superseded_by_id", "summary_id"):
             other = after.memories.get(row[column])
             if other is not None and other["group_id"] != row["group_id"]:
                 yield Fault(f"{step[1]} leaves a chain in two groups", shown_row(row))

@@ -220,7 +220,7 @@ def test_a_cycle_and_its_undo(remember: Remember, witness: Witness, ledger: Grou
     witness.look("before")
     first = run_cycle(operator(), RunPlan(now=timezone.now(), max_share=1))
     witness.look("first cycle")
-    for row, states in ((decaying, {"live"}), (expiring, {"expired"}), (unsure, {"forgotten"})):
+    for row, states in ((decaying, {"live"}), (expiring, {"expired"}), (unsure, {"dormant"})):
         row.refresh_from_db()
         assert {row.state} == states
     assert decaying.confidence < 0.8
@@ -238,25 +238,24 @@ def test_a_cycle_and_its_undo(remember: Remember, witness: Witness, ledger: Grou
 def test_a_memory_retired_in_favour_of_another(remember: Remember, witness: Witness, ledger: Group) -> None:
     """As compaction does it, and then its undo."""
     sources = [remember(f"The deploy of {day} failed", type="episodic") for day in ("Monday", "Tuesday")]
-    summary = remember("Deploys failed on Monday and Tuesday")
+    remember("Deploys failed on Monday and Tuesday")
     run = Run.objects.create(kind="cycle", actor="operator", status="done", group=ledger, now=timezone.now())
     witness.look("before")
-    with changing(step_change(run.id, "compact")), transaction.atomic():
-        recorder = Recorder(replace(operator(), run=run.id), run, "compact")
+    with changing(step_change(run.id, "cleanup")), transaction.atomic():
+        recorder = Recorder(replace(operator(), run=run.id), run, "cleanup")
         for source in sources:
             recorder.retire(
                 Memory.objects.select_related("group").get(pk=source.pk),
                 Operation.RUN,
                 at=timezone.now(),
-                reason="a summary replaces it",
-                successor=summary,
-                state="compacted",
+                reason="not recalled for long",
+                state="dormant",
             )
         recorder.flush()
-    witness.look("compacted")
+    witness.look("asleep")
     undo_run(operator(), run.id)
     witness.look("undone")
-    assert not Memory.objects.filter(state="compacted").exists()
+    assert not Memory.objects.filter(state="dormant").exists()
     assert witness.compare() == 9
 
 

@@ -178,7 +178,7 @@ def test_what_a_live_memory_was_made_from_is_held_until_that_one_goes(remember: 
 @pytest.mark.model
 def test_a_summary_that_stands_for_compacted_memories_is_held(remember: Remember) -> None:
     source, summary = remember("We met on Monday", type="episodic"), remember("They meet on Mondays")
-    Memory.objects.filter(pk=source.pk).update(state="compacted", superseded_by=summary)
+    Memory.objects.filter(pk=source.pk).update(summary=summary)
     aged(summary, days=31)
     assert held(enforce_retention(operator())) == {"it summarises compacted memories": 1}
 

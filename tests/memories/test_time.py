@@ -95,14 +95,9 @@ CELLS: dict[str, tuple[dict[str, Any], str, str]] = {
         "retracted since 2026-04-26: it was wrong",
         "no no no yes no no yes",
     ),
-    "compacted": (
-        WITHDRAWN | {"state": "compacted", "type": "episodic"},
-        "compacted: replaced by a summary",
-        "yes yes no yes yes yes yes",
-    ),
-    "compacted, not retired": (
-        HAPPENED | {"state": "compacted", "type": "episodic"},
-        "compacted: replaced by a summary",
+    "dormant": (
+        HAPPENED | {"state": "dormant", "type": "episodic", "state_changed_at": day(-5)},
+        "dormant since 2026-04-26: not used for long",
         "yes yes no yes yes yes yes",
     ),
     "forgotten": (WITHDRAWN | {"state": "forgotten"}, "forgotten since 2026-04-26", "no no no yes no no yes"),
@@ -118,7 +113,7 @@ CELLS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
 }
 # Rows whose bookkeeping differs, and which the same rule covers.
-BY_HAND = {"expired and retired", "compacted, not retired", "merged when it was stored"}
+BY_HAND = {"expired and retired", "merged when it was stored"}
 
 
 @pytest.fixture
@@ -199,9 +194,10 @@ def test_now_only_what_counts_comes_back(
     """Positive control of the table: without a moment history stays away, and an inspection names it."""
     fields, label, _ = CELLS[done]
     memory = past_row(ledger, fields)
-    expected = {TEXT: ""} if done == "nothing" else {}
+    # What sleeps is told where nothing live answers.
+    expected = {"nothing": {TEXT: ""}, "dormant": {TEXT: label}}.get(done, {})
     assert told(person(alice), {}, mode="keyword") == expected
-    assert (TEXT in packed(person(alice), {})) == bool(expected)
+    assert (TEXT in packed(person(alice), {})) == (done == "nothing")
     assert inspect_memory(person(alice), memory.id).label == label
 
 
@@ -247,21 +243,24 @@ def test_what_no_version_answers_says_when_it_was_true_and_known(
     )
 
 
-def test_a_compacted_source_answers_for_itself_and_not_its_summary(
+def test_a_compacted_event_answers_for_itself_and_not_its_summary(
     clock: Callable[[int], None], alice: User, ledger: Group
 ) -> None:
     summary = row(ledger, "Week 16: the lighthouse was painted.", created_at=day(-5), valid_from=day(-4))
-    source = past_row(
-        ledger, WITHDRAWN | {"state": "compacted", "type": "episodic", "superseded_by": summary}
-    )
+    event = past_row(ledger, HAPPENED | {"type": "episodic", "summary": summary})
     actor = person(alice)
-    seen = inspect_memory(actor, source.id, narrowing=Narrowing(**TRUE_BEFORE))
-    assert (seen.memory, seen.head) == (source, summary)
-    assert [item.memory for item in recall(actor, RecallRequest(ids=(source.id,))).items] == [summary]
-    # Before its valid time the summary answers nothing; a moment at which only it is known leads to it.
-    Memory.objects.filter(pk=source.pk).update(state="merged", retired_at=day(-10))
-    seen = inspect_memory(actor, source.id, narrowing=Narrowing(**TRUE_AFTER))
-    assert seen.memory == summary
+    seen = inspect_memory(actor, event.id, narrowing=Narrowing(**TRUE_BEFORE))
+    assert (seen.memory, seen.head) == (event, event)
+    assert [item.memory for item in recall(actor, RecallRequest(ids=(event.id,))).items] == [event]
+
+
+def test_what_was_merged_before_it_is_known_leads_to_its_successor(
+    clock: Callable[[int], None], alice: User, ledger: Group
+) -> None:
+    other = row(ledger, "Week 16: the lighthouse was painted.", created_at=day(-5), valid_from=day(-4))
+    merged = past_row(ledger, WITHDRAWN | {"state": "merged", "retired_at": day(-10), "superseded_by": other})
+    seen = inspect_memory(person(alice), merged.id, narrowing=Narrowing(**TRUE_AFTER))
+    assert seen.memory == other
 
 
 def test_an_inspection_explains_a_question_about_the_past(

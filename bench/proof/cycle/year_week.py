@@ -178,17 +178,14 @@ def rows_up_to(newest: int) -> dict[str, list[Any]]:
 
 
 def lost_sources() -> list[str]:
-    """Every summary leads to its sources, and every source that it stands for leads to it."""
-    faults = []
+    """Every event behind a summary is named by it."""
     derived = set(Link.objects.filter(kind=LinkKind.DERIVED).values_list("source_id", "target_id"))
-    compacted = Memory.objects.filter(state="compacted").select_related("superseded_by")
-    for memory in compacted.iterator():
-        into = memory.superseded_by
-        if into is None:
-            faults.append(f"{memory.id} is compacted into nothing")
-        elif (into.root_key, memory.root_key) not in derived:
-            faults.append(f"{memory.id} is compacted into {into.id}, which does not name it")
-    return faults[:10]
+    compacted = Memory.objects.exclude(summary=None).select_related("summary")
+    return [
+        f"{memory.id} is behind {memory.summary.id}, which does not name it"
+        for memory in compacted.iterator()
+        if memory.summary is not None and (memory.summary.root_key, memory.root_key) not in derived
+    ][:10]
 
 
 def _seconds(run: Run) -> float:

@@ -54,7 +54,7 @@ _MAX_GROUPS = 10
 _CYCLE_WEEKS = 12
 _MAX_RUNS = 2_000  # read for the maintenance chart, newest first
 # A run's counts, by what they mean for memories.
-RETIRED = ("expired", "forgotten", "compacted")
+RETIRED = ("expired", "forgotten", "put_to_sleep", "compacted")
 CREATED = ("promoted", "summaries")
 _TO_REVIEW = ("duplicates_found", "conflicts_found")
 DECAYED = ("decayed",)

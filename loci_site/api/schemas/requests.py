@@ -205,6 +205,9 @@ class MemoryListQuery(PageQuery, PastQuery):
     trust: list[_TrustWord] = []
     tag: list[str] = []
     q: str = Field("", description="Part of the text.")
+    summary: str = Field(
+        "", description="Id of a summary: the events behind it. Without it or q they are not listed."
+    )
 
     def list_filter(self) -> ListFilter:
         """The filter for list_memories()."""
@@ -217,6 +220,7 @@ class MemoryListQuery(PageQuery, PastQuery):
             words=self.q,
             as_of=self.as_of,
             known_at=self.known_at,
+            summary=self.summary,
         )
 
 
@@ -283,6 +287,10 @@ class GroupEditIn(Body):
     )
     captures: str | None = Field(
         None, description="Whether what hooks capture waits for a person (review) or counts at once (live)."
+    )
+    cleanup: str | None = Field(
+        None,
+        description="Whether what is not used for long becomes dormant (sleep) or is forgotten and later destroyed (delete).",
     )
     max_memories: int | None = Field(
         None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import groupby
 from math import log, sqrt
 from typing import Protocol
 from uuid import UUID
@@ -15,11 +16,11 @@ from django.utils.module_loading import import_string
 
 from access.errors import Unavailable
 from memories.language.cleaning import fold
-from memories.language.word_forms import root
+from memories.language.word_forms import bearing_words, root
 from memories.search.query_terms import STOP_WORDS, words
 
 _MAX_SENTENCE_CHARS = 400
-_DATES_NAMED = 3  # of a sentence with more dates, only the first and the last day are named
+_DAYS_NAMED = 5  # of a sentence with more days, only the first and the last are named
 _RELEVANCE = 0.7  # weight of merit against redundancy: MMR, Carbonell & Goldstein 1998
 IMPORTANCE_WEIGHT = 0.02  # per step of importance above the middle (5)
 _NUMBER_OR_NAME_WEIGHT = 0.1  # bonus of a sentence with numbers or names
@@ -28,6 +29,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[�
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|dr|mr|mrs|ms|prof|st|no|vs|approx|e\.g|i\.e|etc|cf)\.$", re.I
 )
+_TERM = re.compile(r"[^\W\d_][\w.-]{2,38}\w")
+_TERMS_NAMED = 12
 _NUMBER_OR_NAME = re.compile(r"\d|(?<=[\w,;] )[A-Z][a-z]")
 
 
@@ -146,6 +149,35 @@ def span_text(first: datetime, last: datetime) -> str:
     return " to ".join(days)
 
 
+def _days_text(moments: Sequence[datetime]) -> str:
+    """The days of some moments: "4, 5 and 8 May 2026"; of more than _DAYS_NAMED the first and last, and how many."""
+    days = sorted({moment.date() for moment in moments})
+    if len(days) > _DAYS_NAMED:
+        return f"{_day_text(min(moments))} to {_day_text(max(moments))}, {len(days)} days"
+    months = [
+        (month, [str(day.day) for day in own]) for month, own in groupby(days, key=lambda d: f"{d:%B %Y}")
+    ]
+    return ", ".join(f"{_listed(numbers)} {month}" for month, numbers in months)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """The parts as a list in words."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def key_terms(texts: Sequence[str]) -> list[str]:
+    """What texts are about: the words that most of them have, as they are written there most often; names first among equals."""
+    spread, written = Counter[str](), dict[str, Counter[str]]()
+    for text in texts:
+        found = {root(fold(word)): word for word in _TERM.findall(text) if fold(word) not in STOP_WORDS}
+        spread.update(found.keys())
+        for base, word in found.items():
+            written.setdefault(base, Counter())[word] += 1
+    best = {base: forms.most_common(1)[0][0] for base, forms in written.items()}
+    ranked = sorted(spread, key=lambda base: (-spread[base], not best[base][:1].isupper()))
+    return [best[base] for base in ranked[:_TERMS_NAMED]]
+
+
 def _collect_sentences(sources: Sequence[SummarySource]) -> list[_SourceSentence]:
     """Each distinct sentence once, with all events that contain it."""
     found: dict[tuple[str, str], tuple[str, tuple[int, int], list[int]]] = {}
@@ -154,7 +186,7 @@ def _collect_sentences(sources: Sequence[SummarySource]) -> list[_SourceSentence
         speaker = label[1] if label else ""
         body = source.content[label.end() :] if label else source.content
         for order, text in enumerate(split_sentences(body)):
-            _, _, known = found.setdefault((speaker, fold(text)), (text, (at, order), []))
+            _, _, known = found.setdefault((speaker, _told(text)), (text, (at, order), []))
             if at not in known:
                 known.append(at)
     spread = Counter(word for text, _, _ in found.values() for word in set(_content_roots(text)))
@@ -162,6 +194,11 @@ def _collect_sentences(sources: Sequence[SummarySource]) -> list[_SourceSentence
         _SourceSentence(text, speaker, order, tuple(known), _tfidf_weights(text, spread, total=len(found)))
         for (speaker, _), (text, order, known) in found.items()
     ]
+
+
+def _told(text: str) -> str:
+    """What a sentence says, whatever its case, signs and small words."""
+    return " ".join(bearing_words(fold(text))) or fold(text)
 
 
 def _content_roots(text: str) -> list[str]:
@@ -228,9 +265,7 @@ def _sparse_dot(one: dict[str, float], other: dict[str, float]) -> float:
 
 def _format_line(sentence: _SourceSentence, sources: Sequence[SummarySource]) -> str:
     """A sentence as a line of a summary: "[8 May 2023] Maria: …", cut at _MAX_SENTENCE_CHARS."""
-    moments = [sources[at].at for at in sentence.sources]
-    days = list(dict.fromkeys(_day_text(moment) for moment in moments))
-    when = ", ".join(days) if len(days) <= _DATES_NAMED else f"{days[0]} to {days[-1]}, {len(moments)} times"
+    when = _days_text([sources[at].at for at in sentence.sources])
     text = sentence.text
     if len(text) > _MAX_SENTENCE_CHARS:
         text = text[:_MAX_SENTENCE_CHARS].rsplit(None, 1)[0] + " …"

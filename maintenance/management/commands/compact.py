@@ -9,10 +9,10 @@ examples:
   loci compact --dry-run            what would happen, with each change; changes nothing
   loci compact                      decay, compact, promote, expire, clean up, find duplicates and conflicts
   loci compact --group ledger       one group
-  loci compact --max-share 1        even if it retires more than maintenance.max_share of a group
+  loci compact --max-share 1        even if it puts more than maintenance.max_share of a group to sleep
   loci runs undo ID                 undo a run
 
-The exit status is 1 if the run stopped because it would have retired too many memories.
+The exit status is 1 if a step failed in a group or was stopped there, as the answer says.
 """
 
 

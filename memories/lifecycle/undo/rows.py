@@ -91,7 +91,7 @@ MEMORY: Final = _ReversibleTable(
     Memory,
     (
         "group_id", "scope", "thread_id", "position", "state", "trust", "tags", "metadata", "source", "source_ref",
-        "confidence", "importance", "access_count", "last_accessed", "pinned", "outside", "anchor_commit", "decayed_at", "superseded_by_id", "root_id", "version",
+        "confidence", "importance", "access_count", "last_accessed", "pinned", "outside", "anchor_commit", "decayed_at", "superseded_by_id", "root_id", "summary_id", "version",
         "valid_from", "valid_to", "valid_to_known_at", "retired_at", "state_changed_at", "expires_at",
     ),
 )  # fmt: skip

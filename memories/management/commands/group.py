@@ -24,7 +24,7 @@ from access.management.command import (
     many,
     option,
 )
-from access.models import CandidatePolicy, CaptureRule, Group, Membership, Role, ScopeRule
+from access.models import CandidatePolicy, CaptureRule, CleanupRule, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
 from memories.language.cleaning import format_count
@@ -52,7 +52,7 @@ Groups cannot be deleted. Archive the group, and purge the memories that must be
 NOTHING: Final = "Nothing was changed, and nothing would change."
 INSTANCE = "instance"  # the word for no rule of the group's own
 _CHANGEABLE = (
-    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "guard",
+    "title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope", "captures", "cleanup", "guard",
     "max_memories", "max_bytes",
 )  # fmt: skip
 _MAX_STAYING_SHOWN: Final = 20
@@ -150,6 +150,8 @@ def show(options: dict[str, Any]) -> CommandAnswer:
         lines.append(f"default scope {group.get_default_scope_display()}")
     if group.captures != CaptureRule.REVIEW:
         lines.append(f"captures {group.get_captures_display()}")
+    if group.cleanup != CleanupRule.SLEEP:
+        lines.append(f"clean-up {group.get_cleanup_display()}")
     if group.guard:
         lines.append(f"guard {group.guard}")
     if group.instructions:
@@ -304,6 +306,7 @@ class Command(LociCommand):
              option("--default-scope", choices=[INSTANCE, *ScopeRule.values],
                     help="who sees a memory without a scope; instance: as access.default_scope says"),
              option("--captures", choices=CaptureRule.values, help="whether what hooks capture waits for a person"),
+             option("--cleanup", choices=CleanupRule.values, help="what becomes of a memory that is not used for long"),
              option("--max-memories", type=int, metavar="N", help="most live memories; 0: the instance's limit"),
              option("--max-bytes", type=int, metavar="N", help="most bytes of their text; 0: the instance's limit"),
              option("--guard", metavar="RULES", help="such as personal=mask, and own words: word=Aurora"), DRY_RUN),

@@ -31,7 +31,7 @@ CANDIDATES: Final = 60  # of each search
 # What counts as found: near in meaning alone, or less near and with words of the question.
 _MIN_COSINE_ALONE: Final = 0.4
 _MIN_COSINE_WITH_WORDS: Final = 0.25
-MIN_WORD_SHARE: Final = 0.5  # of the question's words, where no vector can tell
+_MIN_WORD_SHARE: Final = 0.5  # of the question's words, where no vector can tell
 TERM_COUNTS: Final = TermCounts()
 
 _TEXTS = "SELECT SUM(a.chunk_count), SUM(a.words) FROM sources_artifact AS a WHERE {where}"
@@ -107,4 +107,4 @@ def _is_relevant(candidate: Candidate, row: FoundChunk, question: Question, *, h
         return candidate.vector >= least
     text = row.content.lower()
     wanted = question.subject_words or frozenset(question.match.terms if question.match else ())
-    return bool(wanted) and sum(word in text for word in wanted) >= MIN_WORD_SHARE * len(wanted)
+    return bool(wanted) and sum(word in text for word in wanted) >= _MIN_WORD_SHARE * len(wanted)

@@ -23,11 +23,14 @@ from access.models import Group
 from guard import Door, Family, GuardTreatment, Policy, find_secrets, kind_of
 from guard.policy import DEFAULTS, STRICTNESS, read_pairs
 from memories.language.dress.quotes import strings_in
-from memories.types import VISIBLE_TRUSTS, Trust
+from memories.types import VISIBLE_TRUSTS, State, Trust
 from sources.exporting.lines import SEAL, has_seal
 from sources.format import GROUP, MEMORY, RecordKind
 
 _FORMER_DOUBT: Final = "disputed"  # a trust up to 0.3.0
+_FORMER_COMPACTED: Final = (
+    "compacted"  # a state up to 0.3.0; the next cycle puts the event behind its summary
+)
 
 
 @dataclass
@@ -49,6 +52,8 @@ class ExportGuard:
         if kind is MEMORY and record.get("trust") == _FORMER_DOUBT:
             record["trust"] = Trust.ACTIVE.value
             self.doubted.add(str(record.get("id")))
+        if kind is MEMORY and record.get("state") == _FORMER_COMPACTED:
+            record |= {"state": State.LIVE.value, "retired_at": None}
         slug = record.get("slug") if kind is GROUP else record.get("group")
         policy = policy_of(groups.get(slug) if isinstance(slug, str) else None)
         door = Door.AGENT if is_trusted else Door.OUTSIDE  # whatever an unsealed line says of itself

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    "state", ["live", "superseded", "retracted", "forgotten", "merged", "compacted", "expired"]
+    "state", ["live", "superseded", "retracted", "forgotten", "merged", "dormant", "expired"]
 )
 def test_a_group_with_a_global_memory_in_any_state_stays_open(alice: User, ledger: Group, state: str) -> None:
     memory = row(ledger, "The vault code is 4711.", scope="global", state=state)

@@ -122,12 +122,14 @@ def test_a_preview_of_the_cycle_changes_nothing_and_the_run_does_what_it_said(
     assert states(mine, foreign) == ["expired", "live"]
 
 
-def test_a_run_that_would_retire_too_much_says_so(owner: Client, remember: Remember, ledger: Group) -> None:
-    expired(remember, *(f"Shelf {number} is booked." for number in range(30)))
+def test_a_run_that_would_put_too_much_away_says_so(owner: Client, remember: Remember, ledger: Group) -> None:
+    for number in range(30):
+        remember(f"Shelf {number} is booked.", confidence=0.03)
+    Memory.objects.update(created_at=timezone.now() - timedelta(days=100))
     form = {"kind": "cycle", "group": str(ledger.id), "max_percent": "10"}
     for do in ("preview", "run"):
         body = owner.post(f"{RUNS}begin/", form | {"do": do}, follow=True).content.decode()
-        assert "would retire more than 3 of the 30 memories" in body
+        assert "More than 3 of the 30 memories of &#x27;ledger&#x27; would be put away within 7 days" in body
     assert Run.objects.get().status == "stopped"
     assert set(Memory.objects.values_list("state", flat=True)) == {"live"}
 

@@ -64,7 +64,9 @@ def test_who_may_not_is_turned_away(member: Client, stranger: Client, two: tuple
     assert stranger.post(page(two[0], "supersede"), {"other": str(two[1].id)}).status_code == 404
 
 
-def test_a_compacted_source_is_retracted_itself(owner: Client, two: tuple[Memory, Memory]) -> None:
-    Memory.objects.filter(pk=two[0].pk).update(state="compacted", superseded_by=two[1])
+def test_a_compacted_event_is_retracted_itself_and_its_summary_withdrawn(
+    owner: Client, two: tuple[Memory, Memory]
+) -> None:
+    Memory.objects.filter(pk=two[0].pk).update(summary=two[1])
     owner.post(page(two[0], "retract"), {"reason": "wrong"})
     assert (fresh(two[0]).state, fresh(two[1]).state) == ("retracted", "retracted")

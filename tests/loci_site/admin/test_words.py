@@ -62,14 +62,13 @@ def test_a_link_offers_the_decisions_that_make_sense(
     assert [name for name, _ in answer.context["closing"]] == buttons
 
 
-def test_a_summarised_event_leads_to_its_summary(owner: Client, remember: Remember) -> None:
+def test_a_compacted_event_and_its_summary_lead_to_each_other(owner: Client, remember: Remember) -> None:
     event, summary = remember("Ann called at nine."), remember("Calls of the week: Ann's.")
-    Memory.objects.filter(pk=event.pk).update(
-        state="compacted", superseded_by=summary, retired_at=datetime(2026, 1, 2, tzinfo=UTC)
-    )
+    Memory.objects.filter(pk=event.pk).update(summary=summary)
     said = text_of(owner, page(event))
-    assert "A summary replaces this event. Go to the summary" in said
+    assert "In lists a summary stands for this event. Go to the summary" in said
     assert "not the current version" not in said
+    assert "It stands for 1 event in lists. Show them" in text_of(owner, page(summary))
 
 
 def test_a_german_page_has_german_words_in_its_sentences(owner: Client, remember: Remember) -> None:

@@ -60,8 +60,8 @@ def test_a_cleanup_is_a_run_of_its_own(curator: Caller, ledger: Group) -> None:
     long_ago = timezone.now() - timedelta(days=100)
     doubt = row(ledger, "an old doubt", confidence=0.03, created_at=long_ago)
     done = curator.post("/maintenance/runs", {"kind": "cleanup"})
-    assert (done["run"]["kind"], done["run"]["counts"]) == ("cleanup", {"forgotten": 1})
-    assert fresh(doubt).state == "forgotten"
+    assert (done["run"]["kind"], done["run"]["counts"]) == ("cleanup", {"put_to_sleep": 1})
+    assert fresh(doubt).state == "dormant"
 
 
 def test_a_run_longer_than_a_request_is_left_to_a_worker(

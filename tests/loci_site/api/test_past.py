@@ -119,7 +119,7 @@ HISTORY: list[tuple[dict[str, Any], str]] = [
         {"state": "expired", "expires_at": day(-5)},
         "expired since 2026-04-26: its time to live ended",
     ),
-    ({"state": "compacted"}, "compacted: replaced by a summary"),
+    ({"state": "dormant", "state_changed_at": day(-5)}, "dormant since 2026-04-26: not used for long"),
     ({"state": "forgotten", "retired_at": day(-5)}, "forgotten since 2026-04-26"),
     ({"state": "merged", "retired_at": day(-5)}, "merged: combined into another memory"),
     (ENDED, "ended: was true until 2026-04-26"),

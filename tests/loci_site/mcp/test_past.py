@@ -92,7 +92,6 @@ def test_a_wrong_moment_is_named(
     [
         (ENDED | {"state": "superseded"}, OLD),
         ({"state": "retracted", "retired_at": day(-5)}, "retracted since 2026-04-26: it was wrong"),
-        ({"state": "compacted"}, "compacted: replaced by a summary"),
         (
             {"state": "expired", "expires_at": day(-5)},
             "expired since 2026-04-26: its time to live ended",

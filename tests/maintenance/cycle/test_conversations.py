@@ -76,7 +76,7 @@ def test_a_conversation_at_rest_is_summarised_once(talk: Thread, ledger: Group) 
     assert summarise(ledger, hours=7) == {"conversations": 1}
     talk.refresh_from_db()
     summary.refresh_from_db()
-    assert (summary.state, summary.superseded_by) == ("compacted", talk.summary)
+    assert (summary.state, summary.superseded_by) == ("superseded", talk.summary)
 
 
 def test_a_summary_that_the_guard_holds_is_not_made(talk: Thread, ledger: Group, settings: Settings) -> None:

@@ -18,6 +18,7 @@ from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.decay import Decay
+from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.recorder import Recorder, changes_of_run
 from maintenance.cycle.step import Batch, Turn
 from maintenance.models import Run, RunStatus
@@ -113,7 +114,7 @@ def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
     first = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
     before = whole_state()
     second = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
-    assert first.counts == {"decayed": 2, "expired": 1, "forgotten": 1}
+    assert first.counts == {"decayed": 2, "expired": 1, "put_to_sleep": 1}
     assert second.counts == {}
     assert not changes_of(second)
     assert whole_state() == before
@@ -132,7 +133,8 @@ def test_a_memory_expires_after_its_end_date(ledger: Group) -> None:
 @pytest.mark.parametrize(
     ("standing", "state"),
     [
-        ({}, "forgotten"),
+        ({}, "dormant"),
+        ({"importance": 8}, "live"),
         ({"pinned": True}, "live"),
         ({"trust": "verified"}, "live"),
         ({"confidence": 0.06}, "live"),
@@ -142,7 +144,7 @@ def test_a_memory_expires_after_its_end_date(ledger: Group) -> None:
     ],
     ids=str,
 )
-def test_cleanup_forgets_unused_memories_of_low_confidence(
+def test_cleanup_puts_unused_memories_of_low_confidence_to_sleep(
     ledger: Group, standing: dict[str, Any], state: str
 ) -> None:
     memory = row(ledger, "an old doubt", **{"confidence": 0.04} | standing)
@@ -218,62 +220,91 @@ def test_a_killed_run_resumes_after_its_last_batch(ledger: Group, monkeypatch: p
     assert len(changes_of(resumed)) == 4
 
 
-def test_a_failing_step_leaves_a_failed_run_with_the_error(
-    ledger: Group, monkeypatch: pytest.MonkeyPatch
+def test_a_step_that_fails_in_one_group_stops_nothing_else(
+    ledger: Group, garden: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Fails(Stumbles):
         def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-            raise OSError("the disk is full")
+            if turn.group == ledger:
+                raise OSError("the disk is full")
+            return None
 
-    monkeypatch.setitem(cycle.KINDS, "decay", (Fails(),))
-    with pytest.raises(OSError, match="disk is full"):
-        decays(1)
-    failed = Run.objects.get()
-    assert (failed.status, failed.error) == ("failed", "OSError: the disk is full")
+    monkeypatch.setitem(cycle.KINDS, "decay", (Fails(), Decay()))
+    here, there = row(ledger, "here", confidence=0.8), row(garden, "there", confidence=0.8)
+    failed = decays(1)
+    assert (failed.status, failed.error) == ("failed", "'ledger', stumbles: OSError: the disk is full")
+    assert fresh(here).confidence == fresh(there).confidence == pytest.approx(0.792)
     monkeypatch.setitem(cycle.KINDS, "decay", (Decay(),))
-    assert decays(1).pk != failed.pk
+    assert decays(2).status == "done"
 
 
-def test_a_run_stops_before_it_retires_more_than_its_share(ledger: Group) -> None:
-    for number in range(60):
-        row(ledger, f"doubt {number}", expires_at=day(1))
-    run = run_cycle(operator(), RunPlan(now=day(2), max_share=0.5))
-    left = Memory.objects.filter(state="live").count()
-    assert run.status == RunStatus.STOPPED
+def test_a_step_that_takes_too_long_is_left_for_the_next_run(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = row(ledger, "a", confidence=0.8)
+    monkeypatch.setattr(cycle, "STEP_S", -1)
+    run = decays(1)
+    assert (run.status, fresh(memory).confidence) == ("stopped", 0.8)
+    assert "'ledger', decay: not done within" in run.error
+    monkeypatch.undo()
+    assert run_cycle(operator(), RunPlan(now=day(1))).status == "done"
+    assert fresh(memory).confidence < 0.8
+
+
+def doubts(group: Group, count: int) -> None:
+    """Memories that nothing keeps awake on day 100."""
+    for number in range(count):
+        row(group, f"doubt {number}", confidence=0.04)
+
+
+def tidies(at: int, **more: Any) -> Run:
+    return run_cycle(operator(), RunPlan(kind="cleanup", now=day(at), **more))
+
+
+def asleep(group: Group) -> int:
+    return Memory.objects.filter(group=group, state="dormant").count()
+
+
+def test_no_more_than_the_share_goes_to_sleep_in_a_week(ledger: Group, garden: Group) -> None:
+    doubts(ledger, 150)
+    doubts(garden, 1)
+    run = tidies(100, max_share=0.5)
+    assert (run.status, asleep(ledger), asleep(garden)) == ("stopped", 50, 1)
     assert "'ledger'" in run.error
     assert "--max-share" in run.error
-    assert left >= 30
-    allowed = run_cycle(operator(), RunPlan(now=day(2), max_share=1))
-    assert allowed.status == RunStatus.DONE
-    assert not Memory.objects.filter(state="live").exists()
+    assert (tidies(103, max_share=0.5).status, asleep(ledger)) == ("stopped", 50)
+    assert (tidies(108, max_share=0.5).status, asleep(ledger)) == ("stopped", 100)
+    assert (tidies(108, max_share=1).status, asleep(ledger)) == ("done", 150)
 
 
-def test_groups_after_one_over_its_share_are_still_processed(ledger: Group, garden: Group) -> None:
-    for number in range(30):
-        row(ledger, f"doubt {number}", expires_at=day(1))
-    last = row(garden, "until tomorrow", expires_at=day(1))
-    run = run_cycle(operator(), RunPlan(now=day(2)))
-    assert (run.status, Memory.objects.filter(group=ledger, state="live").count()) == (RunStatus.STOPPED, 30)
-    assert "'ledger'" in run.error
-    assert fresh(last).state == "expired"
+def test_what_expires_or_gets_a_successor_is_outside_the_share(ledger: Group) -> None:
+    over = row(ledger, "until tomorrow", expires_at=day(1))
+    assert run_cycle(operator(), RunPlan(now=day(2), max_share=0)).status == "done"
+    assert fresh(over).state == "expired"
+
+
+def test_a_capped_step_ends_itself_alone(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubts(ledger, 3)
+    over = row(ledger, "until then", expires_at=day(99))
+    monkeypatch.setitem(cycle.KINDS, "cleanup", (Cleanup(), Expire()))
+    assert tidies(100, max_share=0).status == "stopped"
+    assert (asleep(ledger), fresh(over).state) == (0, "expired")
 
 
 def test_a_resumed_run_keeps_the_error_about_its_share(ledger: Group, garden: Group) -> None:
-    for number in range(30):
-        row(ledger, f"doubt {number}", expires_at=day(1))
-    last = row(garden, "until tomorrow", expires_at=day(1))
+    doubts(ledger, 30)
+    doubts(garden, 1)
 
     def dies(step: str, done: int, total: int) -> None:
         if step.startswith("garden: "):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_cycle(operator(), RunPlan(now=day(2), report=dies))
-    assert fresh(last).state == "live"
-    run = run_cycle(operator(), RunPlan(now=day(2)))
-    assert (run.status, fresh(last).state) == (RunStatus.STOPPED, "expired")
+        tidies(100, report=dies)
+    assert asleep(garden) == 0
+    run = tidies(100)
+    assert (run.status, asleep(garden), asleep(ledger)) == ("stopped", 1, 0)
     assert "'ledger'" in run.error
-    assert Memory.objects.filter(group=ledger, state="live").count() == 30
 
 
 @pytest.mark.parametrize(
@@ -282,46 +313,24 @@ def test_a_resumed_run_keeps_the_error_about_its_share(ledger: Group, garden: Gr
 def test_the_share_holds_in_a_group_of_eight(
     ledger: Group, monkeypatch: pytest.MonkeyPatch, share: float, floor: int, left: int
 ) -> None:
-    for number in range(8):
-        row(ledger, f"doubt {number}", expires_at=day(1))
+    doubts(ledger, 8)
     monkeypatch.setattr(cycle, "SHARE_FLOOR", floor)
-    run = run_cycle(operator(), RunPlan(now=day(2), max_share=share))
-    assert run.status == (RunStatus.STOPPED if left else RunStatus.DONE)
+    assert tidies(100, max_share=share).status == ("stopped" if left else "done")
     assert Memory.objects.filter(state="live").count() == left
 
 
-def test_a_share_of_zero_retires_nothing_even_of_one(ledger: Group) -> None:
-    memory = row(ledger, "until tomorrow", expires_at=day(1))
-    assert run_cycle(operator(), RunPlan(now=day(2), max_share=0)).status == RunStatus.STOPPED
-    assert fresh(memory).state == "live"
-
-
 def test_a_resumed_run_keeps_its_share(ledger: Group) -> None:
-    for number in range(30):
-        row(ledger, f"doubt {number}", expires_at=day(1))
-    begun = run_cycle(operator(), RunPlan(now=day(2), max_share=1, max_seconds=0))
+    doubts(ledger, 30)
+    begun = tidies(100, max_share=1, max_seconds=0)
     assert begun.status == RunStatus.RUNNING
-    ended = run_cycle(operator())  # as the worker does
-    assert (ended.pk, ended.status) == (begun.pk, RunStatus.DONE)
-    assert not Memory.objects.filter(group=ledger, state="live").exists()
+    ended = tidies(100)  # as the worker does
+    assert (ended.pk, ended.status, asleep(ledger)) == (begun.pk, RunStatus.DONE, 30)
     assert "max_share" not in ended.cursor  # a larger share applies to one run only
 
 
-def test_a_run_resumed_twice_keeps_the_share_set_in_between(ledger: Group) -> None:
-    for number in range(30):
-        row(ledger, f"doubt {number}", expires_at=day(1))
-    begun = run_cycle(operator(), RunPlan(now=day(2), max_seconds=0))
-    allowed = run_cycle(operator(), RunPlan(max_share=1, max_seconds=0))
-    assert (allowed.pk, allowed.status) == (begun.pk, RunStatus.RUNNING)
-    ended = run_cycle(operator())
-    assert (ended.pk, ended.status) == (begun.pk, RunStatus.DONE)
-    assert not Memory.objects.filter(group=ledger, state="live").exists()
-
-
 def test_a_few_memories_are_always_within_the_share(ledger: Group) -> None:
-    memory = row(ledger, "until tomorrow", expires_at=day(1))
-    assert run_cycle(operator(), RunPlan(now=day(2), max_share=0.1)).status == RunStatus.DONE
-    assert fresh(memory).state == "expired"
+    doubts(ledger, 1)
+    assert (tidies(100, max_share=0.1).status, asleep(ledger)) == (RunStatus.DONE, 1)
 
 
 def test_a_run_out_of_time_resumes_later(ledger: Group) -> None:
@@ -374,8 +383,8 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
     run = run_cycle(operator(), RunPlan(now=day(120), max_share=1))
     changes, total = read_changes(run, limit=1000)
     assert preview.changes == changes
-    assert preview.total == total == 5  # three decay, one of them expires and one is forgotten
-    assert preview.run["counts"] == run.counts == {"decayed": 3, "expired": 1, "forgotten": 1}
+    assert preview.total == total == 5  # three decay, one of them expires and one goes to sleep
+    assert preview.run["counts"] == run.counts == {"decayed": 3, "expired": 1, "put_to_sleep": 1}
 
 
 @pytest.mark.django_db(transaction=True)

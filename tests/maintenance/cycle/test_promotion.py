@@ -56,7 +56,7 @@ def test_three_like_events_of_three_days_are_proposed_as_a_fact(ledger: Group) -
     (fact,) = facts()
     assert fact.content == ALIKE[1]
     assert (fact.state, fact.trust, fact.scope, fact.source) == ("live", "active", "group", "loci:promote")
-    assert (fact.confidence, fact.importance, fact.tags, fact.run) == (0.6, 9, ["ops"], run.id)
+    assert (fact.confidence, fact.importance, fact.tags, fact.run) == (0.711, 9, ["ops"], run.id)
     assert proofs(fact) == {event.key for event in events}
     assert {fresh(event).state for event in events} == {"live"}
     assert index_faults() == []
@@ -76,7 +76,7 @@ def test_without_a_policy_recall_returns_it_at_once_labelled_as_derived(ledger: 
     [
         ("agents", 0.9, "candidate"),
         ("all", 0.9, "candidate"),
-        ("below", 0.4, "candidate"),
+        ("below", 0.3, "candidate"),
         ("below", 0.6, "active"),
     ],
 )
@@ -262,10 +262,11 @@ def test_compacted_events_still_count_and_summaries_do_not(ledger: Group) -> Non
     events = happen(
         [*ALIKE, "The staging server needs a restart", "A deploy restarts the staging server"], step=DAY
     )
-    assert drive(Compact(), turn_of(ledger))[0] == {"summaries": 1, "compacted": 5}
+    later = turn_of(ledger, now=NOW + timedelta(days=60))
+    assert drive(Compact(), later)[0] == {"summaries": 1, "compacted": 5}
     assert promoted(ledger)["promoted"] == 1
     assert proofs(facts()[0]) <= {event.key for event in events}
-    assert {fresh(event).state for event in events} == {"compacted"}
+    assert None not in [fresh(event).summary_id for event in events]
 
 
 def test_events_without_vectors_are_compared_later(ledger: Group) -> None:
@@ -313,3 +314,16 @@ def test_a_fact_that_the_guard_holds_today_is_not_proposed(ledger: Group) -> Non
     ledger.refresh_from_db()
     assert promoted(ledger) == {"held_back_by_the_guard": 1}
     assert facts() == []
+
+
+def test_decay_takes_nothing_from_the_fact_and_more_authors_add_to_it(ledger: Group) -> None:
+    events = happen(ALIKE, step=DAY, confidence=0.6)
+    Memory.objects.filter(pk__in=[event.pk for event in events]).update(confidence=0.02)
+    Memory.objects.filter(pk=events[0].pk).update(author_name="bob")
+    promoted(ledger)
+    assert facts()[0].confidence == pytest.approx(1 - 0.4 * 0.85**2 * 0.7)
+
+
+def test_workers_named_by_one_letter_are_not_one_worker(ledger: Group) -> None:
+    happen([f"Worker {letter} was restarted after the deploy" for letter in "abcde"], step=DAY)
+    assert promoted(ledger) == {}

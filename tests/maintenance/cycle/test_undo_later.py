@@ -144,7 +144,7 @@ def test_a_withdrawn_summary_is_still_reached_by_a_purge_after_the_undo(ledger: 
     _, _, run = drive(Compact(), turn_of(ledger))
     retract(operator(), events[0].id)
     undo_run(operator(), run.id)
-    assert Memory.objects.filter(content__contains=TOMATOES[0]).count() == 2
+    assert Memory.objects.filter(content__contains=TOMATOES[0]).count() == 1
     purge(operator(), events[0].id)
     assert not Memory.objects.filter(content__contains=TOMATOES[0]).exists()
 

@@ -31,7 +31,7 @@ EFFECTS: list[tuple[Verb, dict[str, Any], str, str, str, bool]] = [
     (verbs.forget, {}, "forgotten", "active", "forget", False),
     (verbs.restore, {"state": "forgotten"}, "live", "active", "restore", True),
     (verbs.restore, {"state": "expired"}, "live", "active", "restore", True),
-    (verbs.restore, {"state": "compacted"}, "live", "active", "restore", True),
+    (verbs.restore, {"state": "dormant"}, "live", "active", "restore", True),
     (verbs.retract, {}, "retracted", "active", "retract", False),
     (verbs.dispute, {}, "live", "active", "dispute", True),
     (verbs.verify, {}, "live", "verified", "verify", True),
@@ -73,15 +73,13 @@ def test_a_verb_has_its_effect(
 
 
 @pytest.mark.parametrize("verb", [verbs.quarantine, verbs.verify, verbs.dispute, verbs.reject])
-def test_a_verb_on_what_a_summary_replaced_does_not_land_on_the_summary(
+def test_a_verb_on_a_compacted_event_lands_on_it_and_not_on_the_summary(
     alice: User, memory: Memory, verb: Verb
 ) -> None:
     summary = kept(person(alice), "Ports: 8081 and others.", group="ledger", scope=memory.scope)
-    Memory.objects.filter(pk=memory.pk).update(state="compacted", superseded_by=summary)
-    before = all_rows()
-    with pytest.raises(Conflict, match=f"{memory.id} was replaced by the summary {summary.id}"):
-        verb(person(alice), memory.id, reason="wrong")
-    assert all_rows() == before
+    Memory.objects.filter(pk=memory.pk).update(summary=summary)
+    assert verb(person(alice), memory.id, reason="wrong").id == memory.id
+    assert fresh(summary).trust == "active"
 
 
 @pytest.mark.parametrize(

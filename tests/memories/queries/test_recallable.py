@@ -30,7 +30,7 @@ def test_recall_returns_what_counts_now(alice: User, ledger: Group) -> None:
     row(ledger, "counts")
     row(ledger, "waits", trust="candidate")
     row(ledger, "was rejected", trust="rejected")
-    row(ledger, "was compacted", state="compacted", retired_at=NOW)
+    row(ledger, "sleeps", state="dormant")
     row(ledger, "was retracted", state="retracted", retired_at=NOW)
     row(ledger, "has expired", expires_at=NOW)
     row(ledger, "has ended", valid_to=NOW)

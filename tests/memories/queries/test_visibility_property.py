@@ -34,7 +34,7 @@ from tests.settings import IS_POSTGRES
 pytestmark = pytest.mark.django_db
 
 RECALL_STATES = frozenset({"live"})
-HISTORY = frozenset({"live", "superseded", "retracted", "compacted", "expired"})
+HISTORY = frozenset({"live", "superseded", "retracted", "dormant", "expired"})
 # Few days, so that a limit often falls on the very moment.
 DAYS = st.integers(-2, 2).map(day)
 MAYBE_DAY = st.none() | DAYS
@@ -157,8 +157,8 @@ def _was_true(m: Memory, v: Visibility) -> bool:
 
 def _was_known(m: Memory, v: Visibility) -> bool:
     """`known_at` reads record time; without it, present knowledge applies."""
-    # A summary or the end of a time to live is no correction: the text was not wrong.
-    is_withdrawn = m.retired_at is not None and m.state not in ("compacted", "expired")
+    # Sleep or the end of a time to live is no correction: the text was not wrong.
+    is_withdrawn = m.retired_at is not None and m.state not in ("dormant", "expired")
     if v.known_at is None:
         return not is_withdrawn
     was_withdrawn = is_withdrawn and m.retired_at <= v.known_at
@@ -262,7 +262,7 @@ def test_every_limit_falls_on_the_right_side(db: None) -> None:
         for type_ in ("semantic", "episodic")
         for created in (-1, 0)
         # Of a retired row it matters whether it was withdrawn or only stopped counting.
-        for state in (("live", "superseded", "compacted", "expired") if moments[3] else ("live",))
+        for state in (("live", "superseded", "dormant", "expired") if moments[3] else ("live",))
     ]
     world = build(rows)
     moments = (None, day(-1), NOW, day(1))

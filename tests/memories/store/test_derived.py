@@ -15,7 +15,7 @@ from memories.models import Link, LinkKind, Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.store.derived import find_reach
 from storage.dialect import dialect
-from tests.memories.builders import day, doubters, fresh, kept, row
+from tests.memories.builders import doubters, fresh, kept, row
 from tests.memories.indexes import texts_with
 from tests.memories.tables import all_rows
 from tests.people import person
@@ -38,8 +38,9 @@ class Week:
     summary: Memory
 
     def states(self) -> list[str]:
-        """Current states of the events and the summary."""
-        return [fresh(m).state for m in (*self.events, self.summary)]
+        """Current states of the events and the summary; "behind": of a live event behind a summary."""
+        rows = [fresh(memory) for memory in (*self.events, self.summary)]
+        return ["behind" if row.state == "live" and row.summary else row.state for row in rows]
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def week(alice: User, ledger: Group) -> Week:
     summary = kept(person(alice), " ".join(EVENTS), group="ledger", type="episodic")
     for event in events:
         Link.objects.create(kind=LinkKind.DERIVED, source=summary, target=event)
-        Memory.objects.filter(pk=event.pk).update(state="compacted", superseded_by=summary, retired_at=day(0))
+    Memory.objects.filter(pk__in=[event.pk for event in events]).update(summary=summary)
     return Week([fresh(event) for event in events], summary)
 
 
@@ -66,18 +67,13 @@ def promoted(
 
 
 @pytest.mark.parametrize(("verb", "state"), [(retract, "retracted"), (forget, "forgotten")])
-def test_a_withdrawn_source_takes_the_summary_along_and_frees_the_others(
-    alice: User, week: Week, verb: Verb, state: str
-) -> None:
+def test_a_withdrawn_source_takes_the_summary_along(alice: User, week: Week, verb: Verb, state: str) -> None:
     done = verb(person(alice), week.events[0].id, reason="wrong")
-    assert (done.id, done.changed) == (week.events[0].id, 4)
+    assert (done.id, done.changed) == (week.events[0].id, 2)
     assert week.states() == [state, "live", "live", "retracted"]
-    freed = fresh(week.events[1])
-    assert (freed.superseded_by, freed.retired_at) == (None, None)
-    assert freed.decayed_at is not None
-    assert fresh(week.events[0]).superseded_by is None
+    assert fresh(week.events[0]).summary is None
     assert f"the summary {week.summary.id}, which was made from it, is withdrawn" in done.consequences
-    assert "2 memories that it also stood for count again" in done.consequences
+    assert "2 memories that it also stood for are listed by themselves again" in done.consequences
     found = recall(person(alice), RecallRequest("What happened to the ledger?", group="ledger")).items
     assert {item.memory.id for item in found} <= {week.events[1].id, week.events[2].id}
     assert found
@@ -86,15 +82,8 @@ def test_a_withdrawn_source_takes_the_summary_along_and_frees_the_others(
 def test_only_the_sources_own_text_is_barred(alice: User, week: Week) -> None:
     retract(person(alice), week.events[0].id)
     assert [t.memory_id for t in Tombstone.objects.all()] == [week.events[0].id]
-    logged = {e.memory_id: e for e in AuditEntry.objects.filter(operation__in=["retract", "restore"])}
+    logged = {e.memory_id: e for e in AuditEntry.objects.filter(operation="retract")}
     assert logged[week.summary.id].payload_row.payload["reason"] == "a source was withdrawn"
-    assert logged[week.events[1].id].operation == "restore"
-
-
-def test_the_freed_stand_in_their_thread_again(alice: User, week: Week) -> None:
-    retract(person(alice), week.events[0].id)
-    assert fresh(week.events[1]).context == EVENTS[2]
-    assert fresh(week.events[2]).context == EVENTS[1]
 
 
 def test_a_purge_destroys_the_summary_and_bars_nothing_but_the_source(alice: User, week: Week) -> None:
@@ -120,13 +109,14 @@ def test_a_dry_run_says_the_same_and_changes_nothing(alice: User, week: Week, ve
 
 
 def test_a_summary_of_summaries_goes_too(alice: User, week: Week, ledger: Group) -> None:
-    other = row(ledger, "Another week.", type="episodic", state="compacted")
+    other = row(ledger, "Another week.", type="episodic")
     month = row(ledger, "The month, in short.", type="episodic")
     for source in (week.summary, other):
         Link.objects.create(kind=LinkKind.DERIVED, source=month, target=source)
-        Memory.objects.filter(pk=source.pk).update(state="compacted", superseded_by=month)
+    Memory.objects.filter(pk__in=[week.summary.pk, other.pk]).update(summary=month)
     retract(person(alice), week.events[0].id)
     assert [fresh(m).state for m in (month, week.summary, other)] == ["retracted", "retracted", "live"]
+    assert fresh(other).summary is None
 
 
 def test_every_version_of_an_edited_summary_is_withdrawn(alice: User, week: Week, ledger: Group) -> None:
@@ -144,7 +134,7 @@ def test_a_source_without_a_link_is_known_by_what_stands_for_it(alice: User, wee
 
 def test_a_source_that_was_restored_still_takes_its_summary_along(alice: User, week: Week) -> None:
     restore(person(alice), week.events[0].id)
-    assert week.states() == ["live", "compacted", "compacted", "live"]
+    assert week.states() == ["live", "behind", "behind", "live"]
     retract(person(alice), week.events[0].id)
     assert week.states() == ["retracted", "live", "live", "retracted"]
 
@@ -152,13 +142,7 @@ def test_a_source_that_was_restored_still_takes_its_summary_along(alice: User, w
 def test_restoring_the_source_brings_the_summary_back(alice: User, week: Week) -> None:
     forget(person(alice), week.events[0].id)
     restore(person(alice), week.events[0].id)
-    assert week.states() == ["live", "compacted", "compacted", "live"]
-
-
-def test_a_freed_text_that_is_barred_stays_hidden(alice: User, week: Week, ledger: Group) -> None:
-    retract(person(alice), row(ledger, EVENTS[1], type="semantic").id)
-    retract(person(alice), week.events[0].id)
-    assert week.states() == ["retracted", "compacted", "live", "retracted"]
+    assert week.states() == ["behind", "behind", "behind", "live"]
 
 
 def test_what_was_made_from_nothing_withdrawn_is_left_alone(alice: User, week: Week) -> None:
@@ -257,13 +241,10 @@ def test_a_fact_that_was_rejected_or_hidden_already_is_not_touched(alice: User, 
 
 def test_a_large_reach_is_found_in_few_queries(ledger: Group) -> None:
     summary = row(ledger, "Everything.", type="episodic")
-    events = [
-        row(ledger, f"Event {n}.", type="episodic", state="compacted", superseded_by=summary)
-        for n in range(80)
-    ]
+    events = [row(ledger, f"Event {n}.", type="episodic", summary=summary) for n in range(80)]
     with CaptureQueriesContext(connection) as asked:
         reach = find_reach(events[0], [events[0]])
-    assert (len(reach.freed), len(reach.summaries)) == (79, 1)
+    assert (reach.others, len(reach.summaries)) == (79, 1)
     assert len(asked) <= 10
 
 

@@ -106,8 +106,8 @@ def test_a_cycle_beside_edits_and_pins_loses_no_edit_that_answered(alice: User, 
     edited = sum(not isinstance(answer, Exception) for answer in answers[: len(edits)])
     assert edited
     assert Memory.objects.filter(state="live", content__startswith="Port ").count() == edited
-    # The cycle may forget an old row before its pin or edit, which is then refused; none is gone.
-    assert Memory.objects.filter(state__in=("live", "forgotten")).count() == len(rows)
+    # The cycle may put an old row to sleep before its pin or edit, which is then refused; none is gone.
+    assert Memory.objects.filter(state__in=("live", "dormant")).count() == len(rows)
     check_store()
 
 

@@ -315,7 +315,7 @@ def test_a_candidate_whose_text_was_withdrawn_is_not_approved(
     verb(person(alice), waits.id)
 
 
-@pytest.mark.parametrize("state", ["forgotten", "expired", "compacted", "merged"])
+@pytest.mark.parametrize("state", ["forgotten", "expired", "dormant", "merged"])
 def test_a_hidden_twin_of_a_withdrawn_text_is_not_restored(alice: User, store: Memory, state: str) -> None:
     twin = twin_of(store, state=state)
     retract(person(alice), store.id)

@@ -57,7 +57,7 @@ def test_the_context_is_what_agents_get_and_is_written_when_it_changes(room: Pat
     refresh_rooms()
     text = (room / "context.md").read_text()
     assert "The bell rings at noon." in text
-    assert "## Recent conversations\n\n- monday (1 memory" in text
+    assert "## Recent threads\n\n- monday (1 memory" in text
     before = (room / "context.md").stat().st_mtime_ns
     refresh_rooms()
     assert (room / "context.md").stat().st_mtime_ns == before

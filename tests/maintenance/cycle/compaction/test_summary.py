@@ -101,14 +101,14 @@ def test_there_are_never_more_sentences_than_allowed() -> None:
 def test_a_repeated_sentence_appears_once_with_all_its_days() -> None:
     made = sources("Backup finished.", "The disk is full.", "Backup finished.")
     summary = Extractive().summarise(made, title="Events:", sentences=12)
-    assert summary.text.splitlines()[1] == "[8 May 2023, 10 May 2023] Backup finished."
+    assert summary.text.splitlines()[1] == "[8 and 10 May 2023] Backup finished."
     assert summary.lines[0].sources == (UUID(int=1), UUID(int=3))
 
 
 def test_of_many_days_the_first_and_the_last_are_named() -> None:
-    assert lines(sources(*["Backup finished."] * 5)) == [
+    assert lines(sources(*["Backup finished."] * 6)) == [
         "Events:",
-        "[8 May 2023 to 12 May 2023, 5 times] Backup finished.",
+        "[8 May 2023 to 13 May 2023, 6 days] Backup finished.",
     ]
 
 
