@@ -13,6 +13,7 @@ from bench.conformance.prove import prove_conformance
 from bench.mutants.prove import prove_mutants
 from bench.proof.clients.kills import prove_kills
 from bench.proof.clients.writers import prove_writers
+from bench.proof.cycle.diary import prove_diaries
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.postgres.prove import prove_postgres
@@ -34,7 +35,8 @@ PROOFS = (
     Proof("conformance", "The protocol's own suite finds every required scenario green.", prove_conformance),
     Proof("writers", "Many writers on one store lose nothing and never meet a lock.", prove_writers),
     Proof("kills", "A kill at any moment loses nothing acknowledged and leaves nothing half written.", prove_kills),
-    Proof("year", "A year of cycles beside writers and readers loses nothing, and each can be taken back exactly.", prove_year),
+    Proof("year", "What a diary answers on its first day it answers after a year of cycles, from fewer rows and in fewer tokens.", prove_diaries),
+    Proof("load", "A year of cycles beside writers and readers loses nothing, and each can be taken back exactly.", prove_year),
     Proof("cycle-kills", "A cycle, purge or restore that is killed is finished by the next one; nothing is half-done.", prove_cycle_kills),
     Proof("properties", "Three searches and the rows agree on what each caller may see.", prove_properties),
     Proof("changes", "Whoever changes what, in any order: an undo that is offered restores it, and nothing hidden or trusted less comes back.", prove_changes),
@@ -55,11 +57,11 @@ PROOFS = (
 )
 # fmt: on
 # Names for several proofs together.
-TOGETHER = {"truth": ("year", "cycle-kills", "celery")}
+TOGETHER = {"truth": ("year", "load", "cycle-kills", "celery")}
 EXAMPLES = """examples:
   python -m bench.proof                  all of them
   python -m bench.proof writers kills    these two
-  python -m bench.proof truth            year, cycle-kills and celery
+  python -m bench.proof truth            year, load, cycle-kills and celery
   python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
 
 A run that was stopped goes on where it was; --fresh begins anew.

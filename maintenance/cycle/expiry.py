@@ -13,7 +13,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.store.threads import refresh_around
-from memories.types import SUMMARY_SOURCES, State, Trust
+from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
 UNUSED_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
 _KEPT_IMPORTANCE = 8
@@ -75,7 +75,10 @@ def _unused_memories(turn: Turn) -> QuerySet[Memory]:
         pinned=False,
         confidence__lt=UNUSED_BELOW,
         importance__lt=_KEPT_IMPORTANCE,
-    ).exclude(Q(trust=Trust.VERIFIED) | Q(source__in=SUMMARY_SOURCES))
+    ).exclude(
+        # A conversation keeps all its turns.
+        Q(trust=Trust.VERIFIED) | Q(source__in=SUMMARY_SOURCES) | Q(type=Type.EPISODIC, thread__isnull=False)
+    )
     root = Coalesce(OuterRef("root_id"), OuterRef("key"))
     rests_on_it = Link.objects.filter(target_id=root, source__state=State.LIVE)
     evidence = rests_on_it.alias(named=Concat("kind", Value(""))).filter(

@@ -10,16 +10,11 @@ from bench.proof.home import make_home, open_home
 from bench.proof.proof import Finding, Workshop
 
 DIARIES: Final = Path(__file__).parent / "diaries"
-CHAT_VARIABLE: Final = (
-    "LOCI_PROOF_CHAT"  # a folder in the form of bench.evaluate: a year of chat, which others may not copy
-)
+# Names a folder with the same files about a chat, which may not be copied here.
+_CHAT: Final = "LOCI_PROOF_CHAT"
 WEEKS: Final = 52
-DAYS: Final = {
-    0: 0,
-    5: 31,
-    17: 120,
-    WEEKS: 365,
-}  # asked after so many weekly cycles: so old is what was said last
+# The numbers of weekly cycles after which the questions are asked, and how old the last entry is then.
+DAYS: Final = {0: 0, 5: 31, 17: 120, WEEKS: 365}
 KEPT_AT_LEAST: Final = 0.99
 LIVE_AT_MOST: Final = 0.30
 TOKENS_AT_MOST: Final = 0.50
@@ -28,7 +23,7 @@ TOKENS_AT_MOST: Final = 0.50
 def prove_diaries(workshop: Workshop) -> Finding:
     """Store each diary as it happened, let a year of weekly cycles pass, and ask the same questions again and again."""
     folders = [DIARIES / "tickets", DIARIES / "commits"]
-    if chat := os.environ.get(CHAT_VARIABLE):
+    if chat := os.environ.get(_CHAT):
         folders.append(Path(chat).absolute())
     numbers: dict[str, Any] = {}
     faults: list[str] = []
@@ -65,7 +60,7 @@ def _live_through(workshop: Workshop, folder: Path) -> dict[int, dict[str, Any]]
     return {until: found[f"{folder.name}, day {DAYS[until]}"] for until in weeks}
 
 
-def _numbers(seen: dict[int, dict[str, Any]]) -> Iterator[tuple[str, Any]] | dict[str, Any]:
+def _numbers(seen: dict[int, dict[str, Any]]) -> dict[str, Any]:
     first = seen[0]
     table = {
         "entries": first["rows"],

@@ -19,8 +19,7 @@ from memories.embedding import get_encoder
 from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
-from memories.recall.answer import RecallResult
-from memories.search.query_terms import words
+from memories.recall.answer import Item, RecallResult
 from memories.store.bulk import store_many
 from memories.types import State
 
@@ -38,46 +37,27 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Question:
-    """A question with the entry that answers it, and the words that answer it.
-
-    Without those, what is shown has to have all words that the entry shares with the question.
-    """
+    """A question with the entry that answers it, and the words that answer it."""
 
     text: str
     entry: str
-    answer: str = ""
+    answer: str
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    )
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _read_entries(folder: Path, limit: int | None) -> list[_Entry]:
-    if (folder / "corpus.jsonl").exists():
-        rows = _lines(folder / "corpus.jsonl")
-        group = rows[0]["group"]
-        found = [
-            _Entry(row["id"], _moment(row["timestamp"]), row["text"], str(row["session"]))
-            for row in rows
-            if row["group"] == group
-        ]
-    else:
-        found = [
-            _Entry(row["id"], _moment(row["at"]), row["text"]) for row in _lines(folder / "entries.jsonl")
-        ]
+    rows = _lines(folder / "entries.jsonl")
+    found = [_Entry(row["id"], _moment(row["at"]), row["text"], str(row.get("thread", ""))) for row in rows]
     return sorted(found, key=lambda entry: entry.at)[:limit]
 
 
 def _read_questions(folder: Path, entries: Sequence[_Entry]) -> list[_Question]:
     known = {entry.id for entry in entries}
-    if (folder / "corpus.jsonl").exists():
-        rows = _lines(folder / "queries.jsonl")
-        found = [_Question(row["text"], row["relevant"][0]) for row in rows if len(row["relevant"]) == 1]
-    else:
-        rows = _lines(folder / "questions.jsonl")
-        found = [_Question(row["question"], row["entry"], row["answer"]) for row in rows]
+    rows = _lines(folder / "questions.jsonl")
+    found = [_Question(row["question"], row["entry"], row["answer"]) for row in rows]
     return [question for question in found if question.entry in known]
 
 
@@ -121,7 +101,7 @@ def live(folder: str, since: int, until: int, day: int, limit: int | None) -> di
         return {
             "rows": rows.count(),
             "live": rows.filter(state=State.LIVE, summary=None).count(),
-            "answered": {q.text: _is_answered(q, entries) for q in _read_questions(Path(folder), entries)},
+            "answered": {q.text: _is_answered(q) for q in _read_questions(Path(folder), entries)},
             "tokens": sum(tokens for tokens, _ in collecting),
             "collected": sum(found for _, found in collecting),
             "found": _found_by_words(),
@@ -133,27 +113,19 @@ def _ask(text: str) -> RecallResult:
     return recall(operator(), RecallRequest(text, group=GROUP, is_trial=True))
 
 
-def _is_answered(question: _Question, entries: Sequence[_Entry]) -> bool:
+def _is_answered(question: _Question) -> bool:
     """Whether the answer has the words that answer, in what it shows of the entry."""
-    [told] = [entry.text for entry in entries if entry.id == question.entry]
     wanted = fold(question.answer)
-    shared = {*words(told)} & {*words(question.text)}
-    for item in _ask(question.text).items:
-        refs = {memory.metadata.get("ref") for memory in (item.memory, *item.also_in, *item.events)}
-        if question.entry not in refs:
-            continue
-        if wanted in fold(item.text) if wanted else shared.issubset(words(item.text)):
-            return True
-    return False
+    return any(
+        question.entry in _entries_of(item) and wanted in fold(item.text)
+        for item in _ask(question.text).items
+    )
 
 
 def _collect(row: dict[str, Any]) -> tuple[int, int]:
     """The tokens of an answer to a question that collects, and how many of the wanted entries it shows."""
     answer = _ask(row["question"])
-    refs = {
-        m.metadata.get("ref") for item in answer.items for m in (item.memory, *item.also_in, *item.events)
-    }
-    return answer.tokens, len(refs & {*row["entries"]})
+    return answer.tokens, len(_shown(answer) & {*row["entries"]})
 
 
 def _found_by_words() -> list[str]:
@@ -167,9 +139,12 @@ def _found_by_words() -> list[str]:
 
 
 def _shown(answer: RecallResult) -> set[str]:
-    """The entries that an answer shows, by themselves, as equal to another, or within a summary."""
-    told = (m for item in answer.items for m in (item.memory, *item.also_in, *item.events))
-    return {memory.metadata.get("ref", "") for memory in told}
+    return {entry for item in answer.items for entry in _entries_of(item)}
+
+
+def _entries_of(item: Item) -> set[str]:
+    """The entries that an item shows: itself, what is equal to it, or the events whose parts it tells."""
+    return {memory.metadata.get("ref", "") for memory in (item.memory, *item.also_in, *item.events)}
 
 
 def _unlisted() -> list[str]:
