@@ -1,7 +1,7 @@
 """Maintenance runs for people: the list of them, and the changes of one, done or previewed, with its fields before and after."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -49,6 +49,7 @@ class RunOut(Answer):
 
 
 SHOWN_WORDS = 12
+_TOLD = ("type", "scope", "trust", "confidence")  # of a memory that a run creates
 MAX_CHANGES = 2_000  # listed in a preview; its counts cover all
 
 _FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
@@ -56,7 +57,10 @@ _FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
 
 @dataclass(frozen=True)
 class PreviewedChange(Answer):
-    """One row that a run changed. `fields` is `{name: [before, after]}`; `made` if the run created the row."""
+    """One row that a run changed. `fields` is `{name: [before, after]}`; `made` if the run created the row.
+
+    Of a memory that it created, `text` is the whole text, and `fields` say what it would be.
+    """
 
     step: str
     table: str
@@ -114,7 +118,20 @@ def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[Previe
             for name, values in fields.items()
         }
         changes.append(PreviewedChange(steps[change.change], change.kept, id_, text, change.op == "i", shown))
-    return tuple(changes), total
+    return tuple(_with_texts(changes)), total
+
+
+def _with_texts(changes: Sequence[PreviewedChange]) -> Iterator[PreviewedChange]:
+    """The changes, with the whole text of each memory that was created, and what it is."""
+    made = {change.id for change in changes if change.made and change.table == Memory._meta.db_table}
+    rows = {str(row.id): row for row in Memory.objects.filter(id__in=made)} if made else {}
+    for change in changes:
+        row = rows.get(change.id)
+        if row is None:
+            yield change
+            continue
+        is_now = {name: [None, as_json(getattr(row, name))] for name in _TOLD}
+        yield replace(change, text=row.content, fields=is_now)
 
 
 def _name_references(rows: Sequence[tuple[str, _FieldChanges]]) -> dict[tuple[str, str], dict[int, str]]:

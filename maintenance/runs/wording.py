@@ -109,7 +109,7 @@ def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[_
 
 
 def format_change(change: PreviewedChange) -> _ShownChange:
-    """One changed row in words; of a row that the run created, its text is enough."""
+    """One changed row in words."""
     fields = [
         ShownField(
             pgettext("word", FIELD_WORDS.get(name, name.replace("_", " "))),
@@ -124,7 +124,7 @@ def format_change(change: PreviewedChange) -> _ShownChange:
         is_memory=change.table == "memories_memory"
         and len(change.id) == len("00000000-0000-0000-0000-000000000000"),
         made=change.made,
-        fields=() if change.made else tuple(fields),
+        fields=tuple(fields),
     )
 
 

@@ -21,9 +21,12 @@ from maintenance.cycle.decay import Decay
 from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.recorder import Recorder, changes_of_run
 from maintenance.cycle.step import Batch, Turn
+from maintenance.management.run_output import changes_text
 from maintenance.models import Run, RunStatus
 from maintenance.runs.preview import preview_cycle, read_changes
 from memories.models import Memory
+from tests.maintenance.events import DEPLOYS, happen
+from tests.maintenance.events import NOW as LATER
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import NOW, day, fresh, row
 
@@ -385,6 +388,21 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
     assert preview.changes == changes
     assert preview.total == total == 5  # three decay, one of them expires and one goes to sleep
     assert preview.run["counts"] == run.counts == {"decayed": 3, "expired": 1, "put_to_sleep": 1}
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_a_dry_run_shows_the_texts_that_it_would_write_whole(ledger: Group) -> None:
+    happen(DEPLOYS)
+    preview = preview_cycle(operator(), RunPlan(now=LATER))
+    [made] = [change for change in preview.changes if change.made and change.table == "memories_memory"]
+    assert made.text.startswith("5 events, 8 May 2023")
+    wanted = {"type": "episodic", "scope": "group", "trust": "active", "confidence": 0.7}
+    assert made.fields == {name: [None, value] for name, value in wanted.items()}
+    shown = changes_text(preview.changes, total=preview.total)
+    assert made.text in shown
+    assert "type episodic, scope group, trust active, confidence 0.7" in shown
+    assert Memory.objects.filter(source="loci:compact").count() == 0
 
 
 @pytest.mark.django_db(transaction=True)

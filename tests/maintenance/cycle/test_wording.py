@@ -63,9 +63,10 @@ def test_values_are_rounded_and_moments_cut_to_minutes() -> None:
     )
 
 
-def test_a_created_row_shows_its_text_and_no_fields() -> None:
-    ((_, (row,)),) = format_changes([change(made=True, state=[None, "live"])])
-    assert (row.made, row.fields, row.text) == (True, (), "The gate is open")
+def test_a_created_row_shows_its_text_and_what_it_is() -> None:
+    ((_, (row,)),) = format_changes([change(made=True, confidence=[None, 0.8])])
+    assert (row.made, row.text) == (True, "The gate is open")
+    assert row.fields == (ShownField("confidence", "nothing", "0.8"),)
 
 
 def test_only_memories_have_a_page() -> None:
