@@ -28,7 +28,7 @@ MORE_WORDS = frozenset(
     |curator|member|conflict|duplicate|candidate|disputed|quarantined|proposal|promotion|sensitive|line|password|current
     |ended|suspended|revoked|expired|valid|idle|due|overdue|asked|running|paused|failing|done|approve|reject|merge|replace
     |tagged|untagged|hybrid|keyword|vector|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
-    |duplicates and conflicts|decayed|promoted|summary|summaries|summary dropped|summaries dropped|conversations
+    |duplicates and conflicts|decayed|compacted|put to sleep|woken|promoted|summary|summaries|summary dropped|summaries dropped|conversations
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
     |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|mention|relation|driver|home|migrations|schema|index model|default scope|heads

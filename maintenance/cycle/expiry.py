@@ -76,8 +76,8 @@ def _unused_memories(turn: Turn) -> QuerySet[Memory]:
         confidence__lt=UNUSED_BELOW,
         importance__lt=_KEPT_IMPORTANCE,
     ).exclude(
-        # A conversation keeps all its turns.
-        Q(trust=Trust.VERIFIED) | Q(source__in=SUMMARY_SOURCES) | Q(type=Type.EPISODIC, thread__isnull=False)
+        # An event fades behind its week's summary, and a conversation keeps all its turns.
+        Q(trust=Trust.VERIFIED) | Q(source__in=SUMMARY_SOURCES) | Q(type=Type.EPISODIC)
     )
     root = Coalesce(OuterRef("root_id"), OuterRef("key"))
     rests_on_it = Link.objects.filter(target_id=root, source__state=State.LIVE)

@@ -61,7 +61,7 @@ def fence(
     before: Sequence[str] = (),
     after: Sequence[str] = (),
 ) -> Marked:
-    """A memory between marks: short id, type, date, what warns about it, its open conflicts too, where it comes from, its summary.
+    """A memory between marks: short id, type, date, what warns about it, its open conflicts too, and where it comes from.
 
     An agent pays for every mark. So a plainly valid memory has no `trust`, one of the group that the answer is about
     (`group`) no `group`, and a long source is cut. `before` and `after` are the turns around it, as mark_turn() shows them.
@@ -72,7 +72,6 @@ def fence(
         "trust": ", ".join(filter(None, [warning, *(conflict.note for conflict in conflicts)])),
         "group": slug if slug != group else "",
         "source": _shorten_source(memory.source or memory.author_name),
-        "summary": short_id(memory.summary.id) if memory.summary is not None else "",
     }
     opening = f"memory id={short_id(memory.id)} {memory.type} {memory.moment:%Y-%m-%d}"
     return wrap(opening, attributes, text, before=before, after=after)

@@ -112,7 +112,7 @@ def test_it_answers_as_it_did(loci: Shell) -> None:
         ids = [id_ for id_, _ in hits]
         assert (asked_now, [id_ for id_, _ in hits_now]) == (asked, MEANT_ANSWERS.get(asked, ids))
         if asked not in DISPUTED | MEANT_ANSWERS.keys():
-            assert [score for _, score in hits_now] == pytest.approx([score for _, score in hits], abs=0.015)
+            assert [score for _, score in hits_now] == pytest.approx([score for _, score in hits], abs=0.025)
 
 
 def read_answer(line: str) -> tuple[str, list[tuple[str, float]]]:

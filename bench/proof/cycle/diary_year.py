@@ -101,7 +101,10 @@ def live(folder: str, since: int, until: int, day: int, limit: int | None) -> di
         return {
             "rows": rows.count(),
             "live": rows.filter(state=State.LIVE, summary=None).count(),
-            "answered": {q.text: _is_answered(q) for q in _read_questions(Path(folder), entries)},
+            "answered": {
+                f"question {number}": _is_answered(question)
+                for number, question in enumerate(_read_questions(Path(folder), entries), 1)
+            },
             "tokens": sum(tokens for tokens, _ in collecting),
             "collected": sum(found for _, found in collecting),
             "found": _found_by_words(),
@@ -129,13 +132,13 @@ def _collect(row: dict[str, Any]) -> tuple[int, int]:
 
 
 def _found_by_words() -> list[str]:
-    """The entries that an answer to their own words shows."""
-    events = Memory.objects.filter(group__slug=GROUP, metadata__has_key="ref").order_by("key")
-    return [
-        event.metadata["ref"]
-        for event in events
-        if event.metadata["ref"] in _shown(_ask(event.content[:500]))
-    ]
+    """The entries that an answer to their own words shows, asked on their day: "yesterday" is another one later."""
+    found = []
+    for event in Memory.objects.filter(group__slug=GROUP, metadata__has_key="ref").order_by("key"):
+        with time_machine.travel(event.moment + timedelta(hours=1)):
+            if event.metadata["ref"] in _shown(_ask(event.content[:500])):
+                found.append(event.metadata["ref"])
+    return found
 
 
 def _shown(answer: RecallResult) -> set[str]:

@@ -15,6 +15,7 @@ from memories.queries.labels import is_doubted
 from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, State, Trust, Type
 
 AT_LEAST: Final = 5  # events for a summary; a week with fewer joins the next one
+_LAST_DAYS: Final = 14  # until events of a last, short week join the week before
 _INDEX_DAYS: Final = 90  # until events go behind an index, which says less than a summary
 _MONTH_DAYS: Final = 365  # until the summaries of weeks go behind one of their month
 
@@ -101,15 +102,19 @@ def _links_to_event(kind: str) -> QuerySet[Link]:
 
 
 def find_weeks(turn: Turn) -> list[Week]:
-    """The weeks with events that no summary names, in order: of a week that has a summary, all its events anew."""
+    """The weeks with events that no summary names, in order: of a week that has a summary, all its events anew.
+
+    A week with fewer than AT_LEAST events joins the next one, or if none has come for _LAST_DAYS the one before.
+    """
     rows = _compactable_events(turn).filter(~_named_in_summary()).order_by("scope", "at", "key")
     columns = rows.values_list("key", "scope", "at")
     known = _summaries_by_week(turn)
     found, late = list[Week](), dict[int, list[int]]()
     for scope, own in groupby(columns.iterator(chunk_size=2000), key=lambda row: row[1]):
-        first, keys = "", list[int]()
+        first, keys, last = "", list[int](), turn.now
         for week, events in groupby(own, key=lambda row: week_of(row[2])):
-            new = [key for key, _, _ in events]
+            rows_of_week = list(events)
+            new, last = [key for key, _, _ in rows_of_week], rows_of_week[-1][2]
             if summary := known.get((scope, week)):
                 late.setdefault(summary, []).extend(new)
                 continue
@@ -117,6 +122,10 @@ def find_weeks(turn: Turn) -> list[Week]:
             if len(keys) >= AT_LEAST:
                 found.append(Week(first, scope, tuple(keys)))
                 first, keys = "", []
+        waits_since = turn.now - timedelta(days=turn.limits.compact_after_days + _LAST_DAYS)
+        before = [(week, key) for (of, week), key in known.items() if of == scope and week < first]
+        if before and last < waits_since:
+            late.setdefault(max(before)[1], []).extend(keys)
     return [*found, *_weeks_anew(late)]
 
 

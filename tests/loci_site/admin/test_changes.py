@@ -226,7 +226,7 @@ def group_form(group: Group, **changed: object) -> dict[str, object]:
     form = {"title": group.title, "instructions": group.instructions, "policy": group.policy}
     members = {"memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
     limits = {"policy_confidence": 0.5, "max_memories": 0, "max_bytes": 0}
-    return form | limits | {"captures": group.captures} | members | changed
+    return form | limits | {"captures": group.captures, "cleanup": group.cleanup} | members | changed
 
 
 def test_a_group_is_made_and_its_maker_is_its_admin(owner: Client) -> None:

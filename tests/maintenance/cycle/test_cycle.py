@@ -113,7 +113,7 @@ def test_decay_stops_at_the_floor(ledger: Group) -> None:
 
 def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
     row(ledger, "a", confidence=0.8, expires_at=day(2))
-    row(ledger, "b", type="episodic", confidence=0.03)
+    row(ledger, "b", confidence=0.03)
     first = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
     before = whole_state()
     second = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
@@ -377,7 +377,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -> None:
     row(ledger, "until tomorrow", expires_at=day(1))
-    row(ledger, "an old doubt", type="episodic", confidence=0.04)
+    row(ledger, "an old doubt", confidence=0.04)
     row(ledger, "a fact", confidence=0.8)
     before = whole_state()
     preview = preview_cycle(operator(), RunPlan(now=day(120), max_share=1))

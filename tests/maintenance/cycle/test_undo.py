@@ -29,7 +29,7 @@ def filled(group: Group) -> list[Memory]:
     thread = Thread.objects.create(group=group, name="talk")
     rows = [
         row(group, "until tomorrow", expires_at=day(1), thread=thread, position=0),
-        row(group, "an old doubt", type="episodic", confidence=0.04, thread=thread, position=1),
+        row(group, "an old doubt", confidence=0.04, thread=thread, position=1),
         row(group, "a fact that stays", confidence=0.8, thread=thread, position=2),
         row(group, "pinned", pinned=True, thread=thread, position=3),
     ]

@@ -167,6 +167,19 @@ def test_a_week_with_few_events_joins_the_next_and_young_ones_wait(ledger: Group
     assert behind([*early, *late]) == [summary.key] * 5
 
 
+def test_a_last_week_with_few_events_joins_the_one_before_after_two_weeks(ledger: Group) -> None:
+    events = happen(NOTES)
+    last = happen(DEPLOYS[:2], start=MONDAY + WEEK)
+    drive(Compact(), turn_of(ledger, now=MONDAY + WEEK + timedelta(days=44)))
+    assert behind(last) == [None, None]
+    drive(Compact(), turn_of(ledger, now=MONDAY + WEEK + timedelta(days=45)))
+    [summary] = summaries()
+    assert summary.metadata["weeks"] == ["2023-W19", "2023-W20"]
+    assert len(Link.objects.filter(source=summary, kind=LinkKind.DERIVED)) == 7
+    drive(Compact(), turn_of(ledger, now=MONDAY + timedelta(days=120)))
+    assert behind([*events, *last]) == [summary.key] * 7
+
+
 def test_the_age_limit_is_exact(ledger: Group) -> None:
     happen(NOTES, start=NOW - timedelta(days=30), step=timedelta(0))
     assert drive(Compact(), turn_of(ledger))[0] == {}
