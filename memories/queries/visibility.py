@@ -98,7 +98,7 @@ def _what(v: Visibility) -> Iterator[Rule]:
         ("confidence", ">=", v.min_confidence),
         ("importance", ">=", v.min_importance),
         ("source", "=", v.source),
-        ("source", "!=", v.without_source),
+        ("source", "not in", v.without_sources),
         ("thread", "=", v.thread),
         ("tags", "has", v.tags),
         ("key", "not in", v.orphans),
@@ -304,11 +304,11 @@ def _sql_of(test: _Test, table: str) -> tuple[str, list[Any]]:
         return f"{name} IS NULL", []
     if sign == "> column":
         return f"{name} > {table}.{value}", []
-    if sign == "in":
-        values = sorted(value)
+    if sign in ("in", "not in"):
+        values, among = sorted(value), sign.upper()
         if is_fixed:
-            return f"{name} IN ({', '.join(repr(str(each)) for each in values)})", []
-        return f"{name} IN ({placeholders(values)})", values
+            return f"{name} {among} ({', '.join(repr(str(each)) for each in values)})", []
+        return f"{name} {among} ({placeholders(values)})", values
     if is_fixed:
         return f"{name} {sign} '{value}'", []
     return f"{name} {sign} %s", [dialect().moment_param(value) if isinstance(value, datetime) else value]

@@ -12,7 +12,7 @@ from memories.recall.choosing import READ_CHARS, ChosenMemories, Excerpts, in_ti
 from memories.search.rows import read_memories
 
 # Of an event behind a summary, around the sentence with most of the question's words.
-_PASSAGE_CHARS: Final = 240
+_PASSAGE_CHARS: Final = 400
 _MANY_CHARS: Final = 140
 
 
@@ -38,7 +38,7 @@ def fold_into_summaries(
         if memory.summary_id is not None:
             behind.setdefault(memory.summary_id, []).append(memory)
     several = {key for key, events in behind.items() if len(events) > 1}
-    is_seen = sees(replace(visibility, without_source=""))
+    is_seen = sees(replace(visibility, without_sources=frozenset()))
     summaries = {key: row for key, row in read_memories(several).items() if is_seen(row)}
     scores, shown = dict(chosen.ranking.scores), dict(parts)
     folded = dict[int, Memory]()

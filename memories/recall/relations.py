@@ -128,7 +128,7 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     if not named:
         return NO_RELATIONS
     moments_alone = Narrowing(as_of=visibility.as_of, known_at=visibility.known_at)
-    unfiltered = replace(visibility, without_source="", **vars(moments_alone))
+    unfiltered = replace(visibility, without_sources=frozenset(), **vars(moments_alone))
     rows = [*filter(sees(unfiltered), _read_related(sorted(named), visibility))]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
     question_forms = predicate_forms(question.text)

@@ -385,7 +385,7 @@ def _candidate_adjustments(
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
         said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
         length=length_adjustment(c.words, is_turn=c.is_turn, tuning=tuning),
-        confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
+        confidence=_for_confidence(row),
         trust=TRUST_BOOST.get(row.trust, 0.0),
         elsewhere=elsewhere_adjustment(row, group_key, tuning),
         identifier=_identifier_adjustment(row.content, question.identifiers, tuning),
@@ -395,10 +395,15 @@ def _candidate_adjustments(
     )
 
 
+def _for_confidence(row: RankingFields) -> float:
+    """What the confidence adds; what is below the middle, as with age, takes nothing off: an old answer is still the answer."""
+    return CONFIDENCE_WEIGHT * max(row.confidence - 0.5, 0.0)
+
+
 def claimed_adjustment(row: RankingFields, question: Question) -> float:
     """The parts of a score that the memory's author claims: confidence, importance and tags."""
     return (
-        CONFIDENCE_WEIGHT * (row.confidence - 0.5)
+        _for_confidence(row)
         + IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE)
         + tag_adjustment(row.tags, question.subject_words)
     )

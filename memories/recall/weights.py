@@ -91,7 +91,7 @@ BESIDE_REACH: Final = 3  # memories before and after
 NEWEST_LEAD: Final = 0.05
 SHORT_WORDS: Final = 25  # short_penalty begins below; set by hand, the penalty itself was fitted
 LONG_TURN_WORDS: Final = 100  # length_penalty begins above: a long turn has a word of everything; set by hand
-CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence around 0.5; set by hand
+CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence above 0.5; set by hand
 # Per step of importance around 5, so that 1 to 10 move a score by −0.016 to +0.02: ties, and no more
 IMPORTANCE_WEIGHT: Final = 0.004
 USUAL_IMPORTANCE: Final = 5
