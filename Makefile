@@ -52,7 +52,7 @@ test-postgres: ## run the tests that ask the database on PostgreSQL (TESTS=tests
 NEWEST := $(TEST_HOME)/newest
 test-newest: .venv/.installed-dev $(TEST_HOME)/.model-8-bit .venv/bin/uv ## run the tests with the newest release of each library
 	@$(PY) -m bench.scripts.newest "$(NEWEST)/requirements.txt"
-	@.venv/bin/uv venv --quiet --clear --python $(PY) "$(NEWEST)/venv"
+	@.venv/bin/uv venv --quiet --clear --seed --python $(PY) "$(NEWEST)/venv"
 	@.venv/bin/uv pip sync --quiet --python "$(NEWEST)/venv/bin/python" "$(NEWEST)/requirements.txt"
 	@$(MAKE) test PY="$(NEWEST)/venv/bin/python"
 

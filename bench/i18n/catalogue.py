@@ -7,12 +7,13 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 import django
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -226,10 +227,27 @@ def po_text(catalogue: Catalog) -> bytes:
     ).encode()
 
 
+@dataclass(frozen=True)
+class _Unsigned:
+    """A catalogue without the version of Babel in its header, for write_mo(): another release makes the same file."""
+
+    catalogue: Catalog
+
+    @property
+    def charset(self) -> str:
+        return self.catalogue.charset
+
+    def __iter__(self) -> Iterator[Message]:
+        header, *messages = self.catalogue
+        lines = header.string.splitlines(keepends=True)
+        header.string = "".join(line for line in lines if not line.startswith("Generated-By"))
+        return iter([header, *messages])
+
+
 def mo_bytes(catalogue: Catalog) -> bytes:
     """The compiled catalogue."""
     made = io.BytesIO()
-    write_mo(made, catalogue)
+    write_mo(made, _Unsigned(catalogue))
     return made.getvalue()
 
 
