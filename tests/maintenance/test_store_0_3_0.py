@@ -29,7 +29,12 @@ MEANT_ANSWERS: Final = {
     "garden | What was said at tea?": [],
     "garden | How long did deploy number 2 take?": ["f9cae02e", "f624c401", "93f042c6"],
     "garden | On which day are releases cut?": ["7913abef"],
-    "garden | Why is the lab closed for repairs?": ["07cd7969", "3ed0ec87", "7913abef"],
+    "garden | Why is the lab closed for repairs?": ["07cd7969", "3ed0ec87", "6e3aeda8"],
+    # Low confidence takes nothing off a score.
+    "garden | What port will the gate listen on?": ["2ed94c09", "07cd7969"],
+    "garden | Does the office close at noon?": ["07cd7969"],
+    "garden | What happens at night?": ["07cd7969"],
+    "garden | night watch": ["07cd7969"],
     "garden | When does the north gate open?": ["2ed94c09", "7913abef"],
     "garden | AKIAQWERTZUIOPASDFG2": ["f9cae02e", "f624c401", "93f042c6"],
     "garden | When does the yard open?": ["7913abef", "6e3aeda8", "be0a71c8"],
