@@ -109,7 +109,7 @@ def test_nothing_that_was_answered_stops_being_answered(ledger: Group) -> None:
 
 
 def test_recall_finds_the_same_events_and_shows_the_sentence(ledger: Group) -> None:
-    happen([f"{note} {NOTES[0]}" for note in NOTES])
+    happen([" ".join([note, NOTES[0], *NOTES[3:]]) for note in NOTES])
 
     def found(question: str) -> list[Memory]:
         return [item.memory for item in recall(operator(), RecallRequest(question, group="ledger")).items]
