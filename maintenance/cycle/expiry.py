@@ -57,8 +57,8 @@ class Cleanup:
             if batch is not None:
                 return replace(batch, cursor=["wake", batch.cursor])
             after = 0
-        retire, count_name = (_forget, "forgotten") if turn.deletes else (_put_to_sleep, "put_to_sleep")
-        batch = _prepare_retirements(_unused_memories(turn), retire, turn, after, count_name=count_name)
+        count_name = "forgotten" if turn.deletes else "put_to_sleep"
+        batch = _prepare_retirements(_unused_memories(turn), _put_away, turn, after, count_name=count_name)
         return replace(batch, cursor=["sleep", batch.cursor]) if batch is not None else None
 
 
@@ -119,29 +119,16 @@ def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
     )
 
 
-def _put_to_sleep(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+def _put_away(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    """Forget a memory that is not used where the turn deletes, else let it sleep."""
+    gone = {"state": State.FORGOTTEN, "retired_at": turn.now} if turn.deletes else {"state": State.DORMANT}
     return recorder.retire(
         memory,
-        Operation.RUN,
-        reason=_why_unused(memory, turn),
+        Operation.FORGET if turn.deletes else Operation.RUN,
+        reason=f"confidence {memory.confidence:.3f}, not recalled for {turn.limits.cleanup_idle_days:g} days",
         at=turn.now,
-        state=State.DORMANT,
+        **gone,
     )
-
-
-def _forget(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
-    return recorder.retire(
-        memory,
-        Operation.FORGET,
-        reason=_why_unused(memory, turn),
-        at=turn.now,
-        state=State.FORGOTTEN,
-        retired_at=turn.now,
-    )
-
-
-def _why_unused(memory: Memory, turn: Turn) -> str:
-    return f"confidence {memory.confidence:.3f}, not recalled for {turn.limits.cleanup_idle_days:g} days"
 
 
 def _wake_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:

@@ -38,7 +38,7 @@ class ListFilter:
     """Filters of a list of memories; empty ones do not narrow. `words` is a part of the text.
 
     `states` None: live memories without the events behind summaries, and for a moment in the past also those that became
-    history since. `summary` is the id of a summary, whose events are listed instead, oldest first.
+    history since. `summary` is the id of a summary, whose events are listed instead.
     """
 
     group: str | None = None

@@ -8,7 +8,7 @@ from uuid import UUID
 from access.actor import CURATE, WRITE, Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
-from access.errors import Conflict, InvalidInput, NotPermitted
+from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.draft import Draft, held_for_person
 from memories.models import Memory
@@ -439,10 +439,7 @@ def _find_approval_targets(context: WriteContext) -> list[Memory]:
     targets = [named] if named is not None else []
     if context.former is None:
         return targets
-    try:
-        head = head_of(context.former)
-    except Conflict:  # its chain ended in a summary of several memories
-        return targets
+    head = head_of(context.former)
     is_other = named is None or named.root_key != head.root_key
     is_own = head.state == State.LIVE and head.group_id == context.group.key
     return [*targets, head] if is_other and is_own else targets

@@ -383,7 +383,7 @@ class RunIn(Body):
     group: str | None = Field(None, description="Only this group; default: all groups.")
     dry_run: bool = False
     max_share: float | None = Field(
-        None, ge=0, le=1, description="Share of a group's live memories that may be retired."
+        None, ge=0, le=1, description="Share of a group's live memories that may be put away in seven days."
     )
 
 

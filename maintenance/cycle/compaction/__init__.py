@@ -211,12 +211,10 @@ def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[
             former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
             state=State.SUPERSEDED,
         )  # fmt: skip
-        recorder.edit_many(
-            list(Memory.objects.filter(summary=former)), summary_id=[summary.key] * former.compacted.count()
-        )
-    if any(
-        source.source == SUMMARY_SOURCE for source in ready.sources
-    ):  # a month: its weeks go behind it at once
+        behind = [*Memory.objects.filter(summary=former)]
+        recorder.edit_many(behind, summary_id=[summary.key] * len(behind))
+    # A month: its weeks go behind it at once.
+    if any(source.source == SUMMARY_SOURCE for source in ready.sources):
         return {"summaries": 1} | _put_behind(ready.sources, [summary.key] * len(ready.sources), recorder)
     return {"summaries": 1}
 
@@ -235,9 +233,9 @@ def record_summary(
 def _compact_events(events: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
     """Put the events behind the summaries that name them, unless they changed meanwhile."""
     fresh = Memory.objects.filter(key__in=[event.key for event in events], summary=None, state=State.LIVE)
-    standing = {row.key: row for row in fresh.select_for_update()} if fresh else {}
-    named = _summaries_naming([*standing.values()])
-    going = [row for row in standing.values() if row.root_key in named]
+    standing = [*fresh.select_for_update()]
+    named = _summaries_naming(standing)
+    going = [row for row in standing if row.root_key in named]
     return _put_behind(going, [named[row.root_key] for row in going], recorder)
 
 
