@@ -170,12 +170,14 @@ class _KeptRows:
             drop_triggers(connection, table.kept)
 
     def apply(self, connection: BaseDatabaseWrapper) -> None:
-        """Make the triggers anew, since a table's columns may have changed."""
+        """Make the triggers anew, since a table's columns may have changed; none on a table of an older release."""
         self.drop(connection)
-        existing = set(connection.introspection.table_names())
+        inspect = connection.introspection
+        existing = set(inspect.table_names())
         with connection.cursor() as cursor:
-            for table in TABLES:
-                if table.name in existing:
+            for table in (table for table in TABLES if table.name in existing):
+                columns = {column.name for column in inspect.get_table_description(cursor, table.name)}
+                if columns.issuperset(table.kept.columns):
                     for _, sql in table.kept.statements(connection.vendor):
                         cursor.execute(sql)
 
