@@ -18,7 +18,7 @@ from memories.queries.labels import label_of, read_doubts
 from memories.queries.quoting import fence, mark_turn
 from memories.queries.visibility import sees
 from memories.recall.abstention import Confidence
-from memories.recall.behind import fold_into_summaries, passages
+from memories.recall.behind import find_summaries, fold_into_summaries, passages
 from memories.recall.budget import Fitting, Frame, Notes, Portion, count_tokens, counting_encoder
 from memories.recall.choosing import (
     ChosenMemories,
@@ -260,13 +260,14 @@ def fit_items(
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     are_many = bool(shown.collects) or not fitting.words  # of a subject, or of a time
     parts = passages(chosen.memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
-    events = dict[int, list[Memory]]()
-    if are_many:
-        chosen, parts, events = fold_into_summaries(chosen, parts, visibility)
     fitting = replace(fitting, parts=parts)
-    notes = take_notes(chosen.memories, visibility, group=shown.group, alike=chosen.alike)
-    notes = replace(notes, events=events)
+    summaries = find_summaries(chosen.memories, visibility) if are_many else {}
+    rows = {each.key: each for each in (*chosen.memories, *summaries.values())}
+    notes = take_notes([*rows.values()], visibility, group=shown.group, alike=chosen.alike)
     fitted = fit_hits(chosen.memories, shown, notes, fitting)
+    if summaries and not (fitted.is_tight or shown.is_abstained):
+        fitted, events = fold_into_summaries(fitted, summaries, shown, notes, fitting.encoder)
+        notes = replace(notes, events=events)
     around = _Around()
     if wants_turns and not (shown.collects or fitted.is_tight):
         around = _find_around(fitted.portions, chosen.ranking, visibility, notes, fitting.after(fitted))
@@ -274,6 +275,8 @@ def fit_items(
     for key, same in chosen.alike.items():
         # The one that is kept has the score of the best, in whose place it is.
         scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
+    for key, own in notes.events.items():
+        scores[key] = max(scores[event.key] for event in own)
     numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
     return _FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)

@@ -1,15 +1,18 @@
-"""Events behind a summary in an answer: the part that answers, and where many are wanted, those of one summary together."""
+"""Events behind a summary in an answer: the part of each that answers, and those of one summary together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from django.db.models import prefetch_related_objects
+
 from access.visibility import Visibility
+from memories.embedding import Encoder
 from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.queries.visibility import sees
-from memories.recall.choosing import READ_CHARS, ChosenMemories, Excerpts, in_time
-from memories.search.rows import read_memories
+from memories.recall.budget import FittedAnswer, Frame, Notes, Portion, count_tokens
+from memories.recall.choosing import READ_CHARS, Excerpts, in_time
 
 # Of an event behind a summary, around the sentence with most of the question's words.
 _PASSAGE_CHARS: Final = 400
@@ -26,38 +29,44 @@ def passages(memories: Sequence[Memory], excerpts: Excerpts, *, are_many: bool) 
     }
 
 
-def fold_into_summaries(
-    chosen: ChosenMemories, parts: Mapping[int, str], visibility: Visibility
-) -> tuple[ChosenMemories, dict[int, str], dict[int, list[Memory]]]:
-    """The chosen memories with one summary in the place of the events behind it, what is shown of each, and those events.
-
-    Where several events of one summary are chosen: it says their passages, oldest first, equal ones once. One query.
-    """
-    behind: dict[int, list[Memory]] = {}
-    for memory in chosen.memories:
-        if memory.summary_id is not None:
-            behind.setdefault(memory.summary_id, []).append(memory)
-    several = {key for key, events in behind.items() if len(events) > 1}
+def find_summaries(memories: Sequence[Memory], visibility: Visibility) -> dict[int, Memory]:
+    """The summary that lists each of the events, by the events' keys: the month's, where weeks are behind it."""
+    behind = [memory for memory in memories if memory.summary_id is not None]
+    prefetch_related_objects(behind, "summary__group", "summary__summary__group")
     is_seen = sees(replace(visibility, without_sources=frozenset()))
-    summaries = {key: row for key, row in read_memories(several).items() if is_seen(row)}
-    scores, shown = dict(chosen.ranking.scores), dict(parts)
-    folded = dict[int, Memory]()
-    for memory in chosen.memories:
-        summary = summaries.get(memory.summary_id or 0, memory)
-        if folded.setdefault(summary.key, summary) is not summary:
+    listed = {memory.key: memory.summary.summary or memory.summary for memory in behind if memory.summary}
+    return {key: summary for key, summary in listed.items() if is_seen(summary)}
+
+
+def fold_into_summaries(
+    fitted: FittedAnswer, summaries: Mapping[int, Memory], frame: Frame, notes: Notes, encoder: Encoder | None
+) -> tuple[FittedAnswer, dict[int, list[Memory]]]:
+    """The answer with one portion in the place of several events of one summary, and those events by the summary's key.
+
+    It stands where the best of them stood, and says what the answer shows of each, oldest first, equal texts once.
+    """
+    together: dict[int, list[Portion]] = {}
+    for portion in fitted.portions:
+        shown = summaries.get(portion.memory.key, portion.memory)
+        together.setdefault(shown.key, []).append(portion)
+    portions, events = list[Portion](), dict[int, list[Memory]]()
+    for key, own in together.items():
+        if len(own) == 1:
+            portions += own
             continue
-        if summary is not memory:
-            scores[summary.key] = scores[memory.key]
-            shown[summary.key] = _tell(behind[summary.key], parts)
-    ranking = replace(chosen.ranking, scores=list(scores.items()))
-    told = {key: behind[key] for key in summaries}
-    return replace(chosen, memories=list(folded.values()), ranking=ranking), shown, told
+        summary, text = summaries[own[0].memory.key], _tell(own)
+        tokens = count_tokens(f"{notes.show(summary, text)}\n", encoder)
+        portions.append(Portion(summary, text, tokens, any(portion.is_cut for portion in own)))
+        of_each = [(portion.memory, *notes.alike.get(portion.memory.key, ())) for portion in own]
+        events[key] = [event for equals in of_each for event in equals]
+    around = replace(frame, count=len(portions), is_cut=any(portion.is_cut for portion in portions))
+    around = replace(around, left_out=len(fitted.left_out))
+    tokens = around.tokens(encoder) + sum(portion.tokens for portion in portions)
+    return replace(fitted, portions=portions, tokens=tokens), events
 
 
-def _tell(events: Sequence[Memory], parts: Mapping[int, str]) -> str:
-    """The passages of some events with their days, oldest first."""
+def _tell(portions: Sequence[Portion]) -> str:
     said: dict[str, tuple[str, list[str]]] = {}
-    for event in sorted(events, key=in_time):
-        text = parts.get(event.key, event.content)
-        said.setdefault(fold(text), (text, []))[1].append(f"{event.moment:%Y-%m-%d}")
+    for portion in sorted(portions, key=lambda portion: in_time(portion.memory)):
+        said.setdefault(fold(portion.text), (portion.text, []))[1].append(f"{portion.memory.moment:%Y-%m-%d}")
     return "\n".join(f"[{', '.join(dict.fromkeys(days))}] {text}" for text, days in said.values())

@@ -22,6 +22,7 @@ from memories.lifecycle.verbs import pin, restore, retract, verify
 from memories.models import Link, LinkKind, Memory, MemoryFinding
 from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
+from memories.store.pieces import available_encoder
 from memories.types import State
 from tests.maintenance.events import DEPLOYS, LISBON, MONDAY, NOW, TOMATOES, UNRELATED, drive, happen, turn_of
 from tests.maintenance.state import index_faults, whole_state
@@ -133,6 +134,11 @@ def test_who_asks_for_many_gets_those_of_one_week_together(ledger: Group) -> Non
     assert {event.key for event in item.events} == {found.memory.key for found in before.items}
     assert "[2023-05-08" in item.text
     assert answer.tokens < before.tokens / 2
+    small = recall(operator(), replace(request, token_budget=250))
+    assert len(small.items[0].events) == len(small.items[0].text.splitlines()) > 1
+    encoder = available_encoder()
+    assert encoder is not None
+    assert [encoder.count_tokens(each.show()) for each in (answer, small)] == [answer.tokens, small.tokens]
 
 
 def test_one_liners_get_an_index_and_go_behind_it_later(ledger: Group) -> None:
@@ -214,6 +220,9 @@ def test_after_a_year_the_weeks_go_behind_their_month(ledger: Group) -> None:
     assert month.metadata["months"] == ["2023-05"]
     assert behind(weeks) == [month.key] * 3
     assert drive(Compact(), later)[0] == {}
+    [item] = recall(operator(), RecallRequest("List what the checkout squad did", group="ledger")).items
+    assert (item.memory, len({event.valid_from for event in item.events})) == (month, len(item.events))
+    assert len({event.summary_id for event in item.events}) == 3
 
 
 def test_what_a_person_keeps_or_doubts_stays_in_front(ledger: Group, alice: User) -> None:
