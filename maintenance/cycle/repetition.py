@@ -14,6 +14,7 @@ from memories.embedding import Encoder
 from memories.language.same_fact import Sameness, compare
 from memories.models import Memory
 from memories.queries.labels import is_doubted
+from memories.recall.scoring import speaker_of
 from memories.store.derived import PROMOTE_AT_LEAST
 from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
@@ -125,6 +126,9 @@ def _find_agreeing(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | N
     if len(memories) < PROMOTE_AT_LEAST:
         return None
     text = max(memories, key=lambda m: (m.access_count, m.confidence, m.moment, m.key))
+    # All that a year of chat repeats is "See you, Nate!" in other words.
+    if text.thread_id is not None and speaker_of(text.content):
+        return None
     agreeing = [m for m in memories if m.key == text.key or _may_agree(text, m, cosine=1.0)]
     if count_occasions(agreeing) < PROMOTE_AT_LEAST:
         return None

@@ -289,6 +289,14 @@ def test_disputed_and_retracted_events_are_no_evidence(ledger: Group) -> None:
     assert promoted(ledger) == {}
 
 
+def test_what_people_say_to_each_other_in_conversations_is_not_a_fact(ledger: Group) -> None:
+    for thread in ("one", "two", "three"):
+        happen(["Ines: See you tomorrow, Bob!"], thread=thread)
+    assert promoted(ledger) == {}
+    happen(["Ines: See you tomorrow, Bob!"] * 3, step=DAY)
+    assert promoted(ledger)["promoted"] == 1
+
+
 def test_undoing_the_run_restores_the_exact_state(ledger: Group) -> None:
     happen(ALIKE, step=DAY)
     _, _, run = drive(Promote(), turn_of(ledger))
