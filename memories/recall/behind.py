@@ -16,7 +16,7 @@ from memories.recall.choosing import READ_CHARS, Excerpts, in_time
 
 # Of an event behind a summary, around the sentence with most of the question's words.
 _PASSAGE_CHARS: Final = 400
-_MANY_CHARS: Final = 140
+_MANY_CHARS: Final = 100
 
 
 def passages(memories: Sequence[Memory], excerpts: Excerpts, *, are_many: bool) -> dict[int, str]:
@@ -43,7 +43,8 @@ def fold_into_summaries(
 ) -> tuple[FittedAnswer, dict[int, list[Memory]]]:
     """The answer with one portion in the place of several events of one summary, and those events by the summary's key.
 
-    It stands where the best of them stood, and says what the answer shows of each, oldest first, equal texts once.
+    It stands where the best of them stood, and says what the answer shows of each, oldest first, equal texts once. Each text
+    has its day; the year is the summary's.
     """
     together: dict[int, list[Portion]] = {}
     for portion in fitted.portions:
@@ -68,5 +69,6 @@ def fold_into_summaries(
 def _tell(portions: Sequence[Portion]) -> str:
     said: dict[str, tuple[str, list[str]]] = {}
     for portion in sorted(portions, key=lambda portion: in_time(portion.memory)):
-        said.setdefault(fold(portion.text), (portion.text, []))[1].append(f"{portion.memory.moment:%Y-%m-%d}")
-    return "\n".join(f"[{', '.join(dict.fromkeys(days))}] {text}" for text, days in said.values())
+        moment = portion.memory.moment
+        said.setdefault(fold(portion.text), (portion.text, []))[1].append(f"{moment.day} {moment:%b}")
+    return "\n".join(f"{', '.join(dict.fromkeys(days))}: {text}" for text, days in said.values())

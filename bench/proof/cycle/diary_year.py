@@ -127,7 +127,7 @@ def _is_answered(question: _Question) -> bool:
 
 def _collect(row: dict[str, Any]) -> tuple[int, int]:
     """The tokens of an answer to a question that collects, and how many of the wanted entries it shows."""
-    answer = _ask(row["question"])
+    answer = _ask(f"List everything: {row['question']}")
     return answer.tokens, len(_shown(answer) & {*row["entries"]})
 
 

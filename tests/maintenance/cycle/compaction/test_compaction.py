@@ -132,7 +132,7 @@ def test_who_asks_for_many_gets_those_of_one_week_together(ledger: Group) -> Non
     [item] = answer.items
     assert item.memory == summaries()[0]
     assert {event.key for event in item.events} == {found.memory.key for found in before.items}
-    assert "[2023-05-08" in item.text
+    assert "8 May: " in item.text
     assert answer.tokens < before.tokens / 2
     small = recall(operator(), replace(request, token_budget=250))
     assert len(small.items[0].events) == len(small.items[0].text.splitlines()) > 1
