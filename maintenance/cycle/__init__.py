@@ -24,12 +24,13 @@ from access.models import CleanupRule, Group
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.conversations import SummariseConversations
 from maintenance.cycle.decay import Decay
-from maintenance.cycle.expiry import UNUSED_BELOW, Cleanup, Expire
+from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.promotion import Promote
 from maintenance.cycle.recorder import Recorder, step_change
 from maintenance.cycle.step import Batch, Step, Turn
 from maintenance.models import Run, RunStatus
+from memories.decay import UNUSED_BELOW
 from memories.models import Memory
 from memories.types import State
 from storage.changes import changing
