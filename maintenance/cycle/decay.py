@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models.functions import Coalesce
 
-from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.decay import DECAYING, PERIOD, decay_to
@@ -36,7 +35,7 @@ def _decaying_memories(turn: Turn, *, after: int) -> Any:
 
 
 def _decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
-    """Decay those of the memories that are still due, inside the batch's transaction; one audit entry for all."""
+    """Decay those of the memories that are still due, inside the batch's transaction."""
     due = _decaying_memories(turn, after=keys[0] - 1).filter(key__lte=keys[-1])
     decayed = [(row, *decay_to(row, turn.now)) for row in due]
     decayed = [(row, left, until) for row, left, until in decayed if left != row.confidence]
@@ -45,11 +44,5 @@ def _decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict
     rows = [row for row, _, _ in decayed]
     recorder.edit_many(
         rows, confidence=[left for _, left, _ in decayed], decayed_at=[until for _, _, until in decayed]
-    )
-    recorder.log(
-        Operation.RUN,
-        group=turn.group.id,
-        subject=f"decay of {len(rows)} memories",
-        payload={"step": "decay", "first": rows[0].key, "last": rows[-1].key, "count": len(rows)},
     )
     return {"decayed": len(rows)}
