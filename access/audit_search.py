@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit import HEADS, OWN
+from access.audit import HEADS, OWN, find_row
 from access.audit.operations import Operation
 from access.audit.retention import link_heads
 from access.errors import InvalidInput
@@ -79,6 +79,13 @@ def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry
     if actor.all_groups:
         return rows
     return rows.filter(group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)))
+
+
+def find_visible_row(actor: Actor, name: str) -> AuditEntry | None:
+    """The row of this store's log with this name; None if the actor may not see it or it does not exist."""
+    entry = find_row(name)
+    own = AuditEntry.objects.filter(pk=entry.pk) if entry is not None else AuditEntry.objects.none()
+    return entry if visible_log(actor, own).exists() else None
 
 
 def without_links(rows: QuerySet[AuditEntry], operation: str) -> QuerySet[AuditEntry]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from django.utils import timezone
 
 from access.actor import READ, Actor
@@ -14,7 +15,7 @@ from access.audit.operations import Operation
 from access.audit.verify import front_anchor
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, RowChange
-from maintenance.cycle.recorder import step_change
+from maintenance.cycle.recorder import step_change, within
 from memories.draft.registry import OLDER_VALUES
 from memories.lifecycle.undo.rows import unpack_batch
 from memories.models import Memory
@@ -205,29 +206,32 @@ def _with_undone_successor(change: _FieldChange, of_run: Sequence[_FieldChange])
 
 def _read_decays(memory: Memory) -> Iterator[_FieldChange]:
     """The memory's decays and their undos: the log has one entry for many memories, the run stores the values."""
-    rows = AuditEntry.objects.filter(
-        origin=OWN,
+    of_0_3_0 = Q(  # one entry for each batch, with the memories' first and last keys
         operation=Operation.RUN,
-        group=memory.group.id,
         payload_row__payload__step="decay",
         payload_row__payload__first__lte=memory.key,
         payload_row__payload__last__gte=memory.key,
-    ).select_related("payload_row")
-    for entry in rows:
-        batch = RowChange.objects.filter(
-            change=step_change(UUID(str(entry.run)), "decay"),
-            kept=Memory._meta.db_table,
-            row=entry.payload_row.payload["first"],
-            op="b",
-        ).first()
-        if batch is None:
+    )
+    rows = AuditEntry.objects.filter(
+        of_0_3_0 | Q(operation=Operation.DECAY), origin=OWN, group=memory.group.id
+    )
+    for entry in rows.select_related("payload_row"):
+        kept = RowChange.objects.filter(kept=Memory._meta.db_table, op="b")
+        if entry.operation == Operation.DECAY:
+            kept = kept.filter(within(entry.payload))
+        else:
+            kept = kept.filter(change=step_change(UUID(str(entry.run)), "decay"), row=entry.payload["first"])
+        # The batches of a group are in the order of its memories.
+        batch = kept.filter(row__lte=memory.key).order_by("-row").first()
+        if batch is None and not kept.exists():
             yield _FieldChange(entry.at, is_unknown=True)
-            continue
-        fields = dict(unpack_batch(batch)).get(memory.key)
-        if fields is None:
+        fields = dict(unpack_batch(batch)).get(memory.key) if batch is not None else None
+        if batch is None or fields is None:
             continue
         before = {name: as_json(old) for name, (old, _) in fields.items()}
         after = {name: as_json(new) for name, (_, new) in fields.items()}
-        yield _FieldChange(entry.at, before, after, entry.run)
+        written_at = (batch.vals or {}).get("at")  # the entry of the whole step is later
+        at = datetime.fromisoformat(written_at) if written_at else entry.at
+        yield _FieldChange(at, before, after, entry.run)
         if batch.undone_by is not None:
             yield _FieldChange(moment_of(batch.undone_by), after, before, entry.run)

@@ -1,5 +1,7 @@
 """The operations of the audit log, all in one place."""
 
+from typing import Final
+
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy
 
@@ -43,7 +45,26 @@ class Operation(TextChoices):
     FILTER = "filter", gettext_lazy("filter: a person saved or deleted a filter of a list")
     NOTIFY = "notify", gettext_lazy("notify: notifications were chosen, or a webhook was set or tested")
     RUN = "run", gettext_lazy("run: maintenance ran or was undone")
+    DECAY = "decay", gettext_lazy("decay: memories of a group lost confidence")
+    COMPACT = "compact", gettext_lazy("compact: events went behind summaries")
+    PROMOTE = "promote", gettext_lazy("promote: repeated events became facts")
+    EXPIRE = "expire", gettext_lazy("expire: memories reached their end date")
+    CLEANUP = "cleanup", gettext_lazy("cleanup: unused memories went to sleep, or used ones woke")
+    FINDINGS = "findings", gettext_lazy("findings: possible duplicates and conflicts were linked")
+    SUMMARISE = "summarise", gettext_lazy("summarise: conversations got summaries")
     SCHEDULE = "schedule", gettext_lazy("schedule: a job was paused, resumed or requested")
     BACKUP = "backup", gettext_lazy("backup: a backup was made, or the store was restored from one")
     ANCHOR = "anchor", gettext_lazy("anchor: older log rows were dropped by retention")
     HEADS = "heads", gettext_lazy("heads: the ends of the chains of the log were linked")
+
+
+# The steps of a run: one row for all that a step did in a group. New steps come last: the place numbers their changes.
+BATCHES: Final = {
+    "decay": Operation.DECAY,
+    "compact": Operation.COMPACT,
+    "promote": Operation.PROMOTE,
+    "expire": Operation.EXPIRE,
+    "cleanup": Operation.CLEANUP,
+    "findings": Operation.FINDINGS,
+    "conversations": Operation.SUMMARISE,
+}

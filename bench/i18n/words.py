@@ -38,7 +38,7 @@ MORE_WORDS = frozenset(
     |by an invitation|through single sign-on|through the proxy|the text, also in other dress|exactly the text
     |Instructions of the group|Last checkpoint|Relations|Threads that match|Threads that match, and recent conversations
     |Point in time|Repository|object|polarity|preference|numbers|identifiers|units|signs|opposites|names|supersede
-    |ok"""
+    |ok|stored|recalled|reinforced|fully decayed"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
 

@@ -157,7 +157,7 @@ MUTANTS: Final = (
     Mutant("a rule for a kind goes below the floor of its family", "gate", _GATE, "floor.get(name, floor.get(family, GuardTreatment.ALLOW))", "floor.get(name, GuardTreatment.ALLOW)"),
     Mutant("a secret in the name of a value stays", "gate", _GATE, "keys = [name.value if name.findings else key for name, key in zip(names, value, strict=True)]", "keys = list(value)"),
     Mutant("a refused part of JSON is stored", "gate", _GATE, "refusal = next((part.refusal for part in every if part.refusal is not None), None)", "refusal = None"),
-    Mutant("recalls do not slow decay", "cycle", "maintenance/cycle/decay.py", "log(1 + memory.access_count)", "log(1)"),
+    Mutant("recalls do not slow decay", "cycle", "memories/decay.py", "log(1 + memory.access_count)", "log(1)"),
     Mutant("a quarter of the sources is enough", "cycle", "maintenance/cycle/compaction/__init__.py", "(sources + 1) // 2)", "(sources + 3) // 4)"),
     Mutant("an event that became old enough is not new", "cycle", "maintenance/cycle/compaction/buckets.py", " or at >= mark.horizon", ""),
     Mutant("a changed event is not new", "cycle", "maintenance/cycle/compaction/buckets.py", " or updated > mark.seen", ""),

@@ -43,7 +43,7 @@ from memories.store.pieces import available_encoder
 _STORED_FIELDS: Final = ("thread", "tags", "source", "source_ref", "metadata")
 # The parts of an inspection in the order in which a budget keeps them. Of a list, each value is kept or cut by itself.
 PARTS: Final = (
-    "memory", "why", "recall", "head", "relations", "versions", "links", "log", "log_rows", "feedback", "pieces",
+    "memory", "why", "recall", "head", "curve", "relations", "versions", "links", "log", "log_rows", "feedback", "pieces",
     "pieces_owed", "fields", "steps",
 )  # fmt: skip
 _NAMED_FROM: Final = 150  # tokens: with a smaller budget, the remark does not name what is cut
@@ -127,7 +127,7 @@ def _fenced_inspection(inspection: Inspection) -> Json:
     ]
     body["relations"] = [_fenced_statement(each, group) for each in inspection.relations]
     log = [entry | {"reason": fence_reason(entry["reason"])} for entry in body["log"][:MAX_LOG_ROWS]]
-    body |= {"log": log, "log_rows": len(body["log"])}
+    body |= {"log": log, "log_rows": len(body["log"]), "curve": body["curve"]["line"]}
     return body if inspection.feedback.in_words else body | {"feedback": {}}
 
 

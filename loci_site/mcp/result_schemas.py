@@ -169,6 +169,7 @@ class InspectAnswer(ToolResult):
     relations: list[dict[str, Any]] = []
     log: list[dict[str, Any]] = []
     log_rows: int | None = None
+    curve: str = ""
     feedback: dict[str, int] = {}
     why: dict[str, Any] | None = None
     thread: str = ""

@@ -4,8 +4,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
@@ -13,10 +14,13 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words, join_list
 from access.admin.page import PageAdmin
+from access.audit.operations import BATCHES
+from access.audit_search import find_visible_row
 from access.errors import LociError
 from access.groups import entered_groups
 from maintenance.cycle import RunPlan
 from maintenance.cycle.job import start_alone
+from maintenance.cycle.recorder import within
 from maintenance.cycle.undo import ENDED, find_later_runs, preview_undo, undo_run
 from maintenance.models import Run, RunStatus
 from maintenance.runs.preview import preview_cycle, read_changes
@@ -92,7 +96,11 @@ class RunAdmin(PageAdmin):
     ordering = ("-key",)
     empty_hint = gettext_lazy("Maintenance has not run yet. Each run is listed here with what it changed.")
     change_list_template = "admin/maintenance/run/list.html"
-    own_pages = {"begin": ("begin/", "begin"), "undo": ("<str:object_id>/undo/", "undo")}
+    own_pages = {
+        "begin": ("begin/", "begin"),
+        "batch": ("batch/<str:name>/", "show_batch"),
+        "undo": ("<str:object_id>/undo/", "undo"),
+    }
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """Runs that the actor may see."""
@@ -107,24 +115,32 @@ class RunAdmin(PageAdmin):
 
     def show_row(self, request: HttpRequest, run: Run) -> HttpResponse:
         """One run with its steps and, page by page, its changes."""
-        number = request.GET.get("page", "1")
-        is_number = number.isascii() and number.isdigit() and len(number) < 9
-        page = max(1, int(number)) if is_number else 1
-        changes, total = read_changes(run, limit=_CHANGES_SHOWN, offset=(page - 1) * _CHANGES_SHOWN)
         context = {
             "title": gettext("Run: {kind}").format(kind=in_words(run.kind)),
             "run": run,
             "counts": format_counts(run.counts),
             "steps": format_steps(run.steps),
-            "groups": format_changes(changes),
-            "total": total,
-            "first": (page - 1) * _CHANGES_SHOWN + 1,
-            "last": (page - 1) * _CHANGES_SHOWN + len(changes),
-            "earlier": page - 1 if page > 1 else None,
-            "later": page + 1 if page * _CHANGES_SHOWN < total else None,
+            **_page_of_changes(request, run),
             "undo_url": self.url("undo", run.id) if may_undo(actor_of(request), run) else "",
         }
         return self.render(request, "admin/maintenance/run/page.html", context)
+
+    def show_batch(self, request: HttpRequest, name: str) -> HttpResponse:
+        """What a step did in a group, for all who may see its log row; the run may be about other groups too."""
+        entry = find_visible_row(actor_of(request), name)
+        if entry is None or entry.operation not in BATCHES.values():
+            raise Http404
+        run = get_object_or_404(Run, id=entry.run)
+        counts = {name: count for name, count in entry.payload.items() if isinstance(count, int)}
+        is_seen = self.visible(Run.objects.filter(pk=run.pk), actor_of(request)).exists()
+        context = {
+            "title": gettext("Run: {kind}").format(kind=in_words(entry.operation)),
+            "entry": entry,
+            "counts": format_counts(counts),
+            **_page_of_changes(request, run, among=within(entry.payload)),
+            "run_url": self.url("change", run.id) if is_seen else "",
+        }
+        return self.render(request, "admin/maintenance/run/batch.html", context)
 
     def undo(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Preview an undo on a copy of the store, then undo the run."""
@@ -229,6 +245,23 @@ class RunAdmin(PageAdmin):
     def counted(self, run: Run) -> str:
         """The run's counts on one line."""
         return format_counts(run.counts) or "—"
+
+
+def _page_of_changes(request: HttpRequest, run: Run, **narrowed: Q) -> dict[str, Any]:
+    """The context of changes_page.html: the page of a run's changes that the request asks for."""
+    number = request.GET.get("page", "1")
+    is_number = number.isascii() and number.isdigit() and len(number) < 9
+    page = max(1, int(number)) if is_number else 1
+    offset = (page - 1) * _CHANGES_SHOWN
+    changes, total = read_changes(run, limit=_CHANGES_SHOWN, offset=offset, **narrowed)
+    return {
+        "groups": format_changes(changes),
+        "total": total,
+        "first": offset + 1,
+        "last": offset + len(changes),
+        "earlier": page - 1 if page > 1 else None,
+        "later": page + 1 if page * _CHANGES_SHOWN < total else None,
+    }
 
 
 def may_undo(actor: Actor, run: Run) -> bool:

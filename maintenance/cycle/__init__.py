@@ -12,24 +12,25 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
-from access.audit.operations import Operation
+from access.audit.operations import BATCHES, Operation
 from access.errors import InvalidInput, NotPermitted
 from access.groups import hold_groups
-from access.models import CleanupRule, Group
+from access.models import CleanupRule, Group, RowChange
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.conversations import SummariseConversations
 from maintenance.cycle.decay import Decay
-from maintenance.cycle.expiry import UNUSED_BELOW, Cleanup, Expire
+from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.promotion import Promote
 from maintenance.cycle.recorder import Recorder, step_change
-from maintenance.cycle.step import Batch, Step, Turn
+from maintenance.cycle.step import NOT_ADMITTED, Batch, Step, Turn
 from maintenance.models import Run, RunStatus
+from memories.decay import UNUSED_BELOW
 from memories.models import Memory
 from memories.types import State
 from storage.changes import changing
@@ -164,6 +165,11 @@ def compute_cap(share: float, live: int) -> int:
     return max(SHARE_FLOOR, int(share * live + 1e-9))  # 0.29 * 100 is 28.99…
 
 
+def _last_key(change: int) -> int:
+    """The key of the last row that was kept of a change; 0 if there is none."""
+    return RowChange.objects.filter(change=change).aggregate(last=Max("key"))["last"] or 0
+
+
 @dataclass
 class _CycleWorker:
     """Walks the groups and steps of one run, and saves its position with each batch."""
@@ -178,7 +184,7 @@ class _CycleWorker:
         groups = self._remaining_groups()
         for number, group in enumerate(groups):
             if self.run.cursor.get("group") != group.key:  # else the run was interrupted in this group
-                self.run.cursor |= {"group": group.key, "step": 0, "at": None}
+                self.run.cursor |= {"group": group.key, "step": 0, "at": None, "did": None}
             if not self._work_on_group(group, number, len(groups)):
                 return False
         return True
@@ -203,9 +209,27 @@ class _CycleWorker:
                 log.exception("the step %s failed in the group %s", step.name, group.slug)
                 self.run.cursor["failed"] = True
                 self._note(f"'{group.slug}', {step.name}: {type(error).__name__}: {error}")
-            # Saved with the next batch: repeating a step that had finished changes nothing.
-            self.run.cursor |= {"step": at + 1, "at": None}
+            self._end_step(step, group, at)
         return True
+
+    def _end_step(self, step: Step, group: Group, at: int) -> None:
+        """Move on to the next step, and log what this one changed in the group: one row for all its batches."""
+        did = self.run.cursor.get("did")
+        self.run.cursor |= {"step": at + 1, "at": None, "did": None}
+        if not did or not did["counts"].keys() - NOT_ADMITTED:
+            return  # saved with the next batch: repeating a step that changed nothing changes nothing
+        change, counts = step_change(self.run.id, step.name), did["counts"]
+        with changing(change), transaction.atomic():
+            audit.append(
+                self.actor,
+                BATCHES.get(step.name, Operation.RUN),
+                group=group.id,
+                subject=", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()),
+                payload={
+                    "run": str(self.run.id), "step": step.name, **counts, "changes": [did["after"], _last_key(change)],
+                },
+            )  # fmt: skip
+            self.run.save(update_fields=["cursor"])
 
     def _note(self, why: str) -> None:
         """Keep why a step ended in a group; a resumed run has it too."""
@@ -239,14 +263,17 @@ class _CycleWorker:
     def _write(self, step: Step, group: Group, batch: Batch, *, began: float) -> None:
         """Write a batch, its undo information, its audit events and the run's position: all or nothing."""
         recorder = Recorder(self.actor, self.run, step.name)
-        with changing(step_change(self.run.id, step.name)), transaction.atomic():
+        change = step_change(self.run.id, step.name)
+        with changing(change), transaction.atomic():
             hold_groups([group.key])
             locked = time.perf_counter()  # the wait for other writers is over
+            did = self.run.cursor.get("did") or {"counts": {}, "after": _last_key(change)}
             counts = Counter(dict(batch.write(recorder)))
             if recorder.unused:
                 self._check_cap(group)
             recorder.flush()
-            self.run.cursor["at"] = batch.cursor
+            total = dict(Counter(did["counts"]) + counts)
+            self.run.cursor |= {"at": batch.cursor, "did": did | {"counts": total}}
             if batch.mark is not None:
                 self.run.cursor["marks"].setdefault(step.name, {})[str(group.key)] = batch.mark
             now = time.perf_counter()

@@ -11,11 +11,11 @@ from django.db.models.functions import Coalesce, Concat
 from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
+from memories.decay import UNUSED_BELOW
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.store.threads import refresh_around
 from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
-UNUSED_BELOW = 0.05  # confidence of a memory that was not recalled for a long time
 _KEPT_IMPORTANCE = 8
 _WOKEN_CONFIDENCE = 0.5
 # Per transaction: each retirement touches the row, its pieces in both indexes, and its neighbours.

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, Q
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import BATCHES
 from access.models import RowChange
 from maintenance.models import Run
 from memories.lifecycle.undo.rows import pack_batch
@@ -22,7 +23,7 @@ from storage.bulk import write_columns
 from storage.changes import change_of, current_change, keeping_nothing
 
 # Each step of a run is a change of its own: the run's number and the place here.
-STEPS: Final = ("decay", "compact", "promote", "expire", "cleanup", "findings", "conversations", "other")
+STEPS: Final = (*BATCHES, "other")
 
 
 def step_change(run: UUID, step: str) -> int:
@@ -33,6 +34,13 @@ def step_change(run: UUID, step: str) -> int:
 def changes_of_run(run: UUID) -> dict[int, str]:
     """The steps of a run by the number of their change."""
     return {step_change(run, step): step for step in STEPS}
+
+
+def within(payload: Mapping[str, Any]) -> Q:
+    """Condition on RowChange: of the step and group whose log row has this payload."""
+    after, last = payload["changes"]
+    change = step_change(UUID(payload["run"]), payload["step"])
+    return Q(change=change, key__gt=after, key__lte=last)
 
 
 @dataclass

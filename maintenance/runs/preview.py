@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from access.actor import Actor
 from access.answers import Answer, ShownAs
@@ -50,6 +50,7 @@ class RunOut(Answer):
 
 SHOWN_WORDS = 12
 _TOLD = ("type", "scope", "trust", "confidence")  # of a memory that a run creates
+_ALL = Q()
 MAX_CHANGES = 2_000  # listed in a preview; its counts cover all
 
 _FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
@@ -96,11 +97,16 @@ def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
     return run_on_copy(on_copy)
 
 
-def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[PreviewedChange, ...], int]:
-    """`limit` rows that a run changed, in order, after the first `offset`; and their number in all."""
+def read_changes(
+    run: Run, *, limit: int, offset: int = 0, among: Q = _ALL
+) -> tuple[tuple[PreviewedChange, ...], int]:
+    """`limit` rows that a run changed, in order, after the first `offset`; and their number in all.
+
+    `among` narrows them, such as to those of one step in one group.
+    """
     found: list[tuple[RowChange, int, _FieldChanges]] = []
     total, steps = 0, changes_of_run(run.id)
-    for change in RowChange.objects.filter(change__in=steps).order_by("key").iterator():
+    for change in RowChange.objects.filter(among, change__in=steps).order_by("key").iterator():
         for row, fields in unpack_change(change):
             total += 1
             if total > offset and len(found) < limit:

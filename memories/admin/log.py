@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -18,11 +19,11 @@ from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, interface_name, shorten
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import PageAdmin
-from access.audit import OWN, chain_labels, find_row
-from access.audit.operations import Operation
+from access.audit import OWN, chain_labels
+from access.audit.operations import BATCHES, Operation
 from access.audit.retention import link_heads
 from access.audit.verify import verify_log
-from access.audit_search import visible_log, without_links
+from access.audit_search import find_visible_row, visible_log, without_links
 from access.models import ApiToken, AuditEntry, AuditHead
 from memories.admin.filters import ColumnFilter
 from memories.lifecycle.verbs import VERBS
@@ -98,9 +99,7 @@ class AuditEntryAdmin(PageAdmin):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
         """The row with this name; None if the caller may not see it or it does not exist."""
-        entry = find_row(object_id)
-        own = AuditEntry.objects.filter(pk=entry.pk) if entry is not None else AuditEntry.objects.none()
-        return entry if self.visible(own, actor_of(request)).exists() else None
+        return find_visible_row(actor_of(request), object_id)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list under the number of chains and rows."""
@@ -119,6 +118,7 @@ class AuditEntryAdmin(PageAdmin):
         memory = seen.filter(id=entry.memory_id).first() if entry.memory_id is not None else None
         title = gettext("Audit row {entry}").format(entry=_row_place(entry, chain_labels()))
         context = {"title": title, "entry": entry, "payload": text, "memory": memory}
+        context["batch_url"] = _batch_url(entry)
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
@@ -156,9 +156,17 @@ class AuditEntryAdmin(PageAdmin):
 
     @column(gettext_lazy("about"))
     def about(self, entry: AuditEntry) -> SafeString:
-        """The start of the memory, its id, or the row's other subject."""
+        """The start of the memory, its id, or the row's other subject; of a run's step, a link to what it changed."""
         shown = shorten(getattr(entry, "text", ""), 80) or entry.memory_id or entry.subject or "—"
+        if url := _batch_url(entry):
+            return format_html('<a class="loci-link" href="{}">{}</a>', url, shown)
         return format_html('<span class="loci-short">{}</span>', shown)
+
+
+def _batch_url(entry: AuditEntry) -> str:
+    """The page of what a run's step changed; empty for a row about anything else."""
+    is_batch = entry.operation in BATCHES.values() and entry.origin == OWN
+    return reverse("admin:maintenance_run_batch", args=[entry.name]) if is_batch else ""
 
 
 def _row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:

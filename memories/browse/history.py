@@ -1,6 +1,6 @@
 """A memory's history from the audit log: who changed it, when, through which face, and each field before and after."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -59,10 +59,7 @@ def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
     """The history entry of a log row; `tokens` holds token names by id."""
     payload: dict[str, Any] | None = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     values = payload or {}
-    before, after = values.get("before") or {}, values.get("after") or {}
-    pairs = values.get("changes") or (
-        {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
-    )
+    pairs = changed_fields(values)
     changed = [name for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]
     changes = [_HistoryChange(name.replace("_", " "), *map(format_value, pairs[name])) for name in changed]
     content = pairs.get("content")
@@ -79,6 +76,13 @@ def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
         is_new_text=content is not None and content[0] != content[1],
         is_purged=payload is None,
     )
+
+
+def changed_fields(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """`{field: [before, after]}` as a log row has it, or of the whole memory before and after; empty for a new one."""
+    before, after = payload.get("before") or {}, payload.get("after") or {}
+    whole = {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
+    return payload.get("changes") or whole
 
 
 def format_value(value: Any) -> str:

@@ -16,6 +16,7 @@ from access.actor import READ, Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry
 from access.visibility import Narrowing
+from memories.browse.curve import ConfidenceCurve, confidence_curve
 from memories.entities.find_person import find_by_id_or_name
 from memories.entities.statements import (
     RelationStatement,
@@ -110,6 +111,7 @@ class Inspection:
     links: tuple[Link, ...]
     relations: tuple[RelationStatement, ...]
     log: tuple[dict[str, Any], ...]
+    curve: ConfidenceCurve
     feedback: FeedbackCounts
     why: RecallReason | None = None
 
@@ -135,6 +137,7 @@ def inspect_memory(
         memory = require_version_at(memory, listed_by(actor, None, narrowing=narrow))
     versions = visible_versions(actor, memory)
     pieces = Piece.objects.filter(memory=memory)
+    entries = _read_log(versions)
     is_left_out_now = memory.state == State.LIVE and bool(hiding_marks(memory))
     return Inspection(
         memory=memory,
@@ -146,7 +149,8 @@ def inspect_memory(
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(with_visible_ends(actor, links_of(memory))),
         relations=tuple(with_proofs(actor, statements_around(actor, memory))),
-        log=tuple(log_rows(versions, is_person=actor.is_person)),
+        log=tuple(_log_rows(versions, entries, is_person=actor.is_person)),
+        curve=confidence_curve(memory, versions, entries),
         feedback=feedback_on([version.key for version in versions]),
         why=explain_for(actor, memory, query, narrowing=narrow) if query.strip() else None,
     )
@@ -198,14 +202,18 @@ def _why_hidden(memory: Memory) -> str:
     return "you may not recall it"
 
 
-def log_rows(versions: Sequence[Memory], *, is_person: bool) -> list[dict[str, Any]]:
-    """The newest log rows of these versions as JSON values; for agents without the reasons, if one is quarantined.
-
-    A reason may quote the text.
-    """
-    is_withheld = not is_person and any(version.trust == Trust.QUARANTINED for version in versions)
+def _read_log(versions: Sequence[Memory]) -> list[AuditEntry]:
+    """The newest log rows of these versions, newest first."""
     ids = [version.id for version in versions]
     entries = AuditEntry.objects.filter(memory_id__in=ids).select_related("payload_row").order_by("-key")
+    return list(entries[:MAX_LOG_ROWS])
+
+
+def _log_rows(
+    versions: Sequence[Memory], entries: Sequence[AuditEntry], *, is_person: bool
+) -> list[dict[str, Any]]:
+    """Log rows as JSON values; for agents without the reasons, if a version is quarantined: a reason may quote the text."""
+    is_withheld = not is_person and any(version.trust == Trust.QUARANTINED for version in versions)
     return [
         {
             "at": entry.at.isoformat(),
@@ -214,7 +222,7 @@ def log_rows(versions: Sequence[Memory], *, is_person: bool) -> list[dict[str, A
             "via": entry.via,
             "reason": "" if is_withheld else _describe_reason(entry),
         }
-        for entry in entries[:MAX_LOG_ROWS]
+        for entry in entries
     ]
 
 

@@ -378,6 +378,29 @@ class WhyOut(Answer):
     steps: Annotated[tuple[Json, ...], ShownAs(lambda why, _: _steps_json(why.steps))]
 
 
+class MoveOut(Answer):
+    """What moved a memory's confidence, or protects it since; a value is null where the log does not say it."""
+
+    at: datetime
+    what: str
+    before: Annotated[float | None, ShownAs(digits=4)]
+    after: Annotated[float | None, ShownAs(digits=4)]
+
+
+class CurveOut(Answer):
+    """A memory's confidence over time; `line` says it in a line."""
+
+    line: str
+    moves: tuple[MoveOut, ...]
+    below_at: Annotated[
+        datetime | None,
+        ShownAs(about="About when it falls below 0.05 unless recalled; null if it does not, or is."),
+    ]
+    protected_by: Annotated[
+        tuple[str, ...], ShownAs(about="Why it does not decay: pinned, verified, compacted, its state …")
+    ]
+
+
 class InspectionOut(Answer):
     """Everything about a memory."""
 
@@ -393,6 +416,7 @@ class InspectionOut(Answer):
     links: tuple[LinkOut, ...]
     relations: tuple[EdgeOut, ...]
     log: tuple[Json, ...]
+    curve: CurveOut
     feedback: Annotated[
         dict[str, int],
         ShownAs(

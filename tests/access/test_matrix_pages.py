@@ -20,6 +20,7 @@ OBJECTS = {
     "access/group": "group_id",
     "access/apitoken": "token",
     "access/auditentry": "entry",
+    "maintenance/run/batch": "batch",
     "explore/groups": "group",
     "review/card": "candidate",
     "app/memories": "memory",

@@ -11,6 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from access.actor import ADMIN, ALL_SCOPES, CURATE, READ, WRITE
+from access.audit import append
+from access.audit.operations import Operation
 from access.groups import create_group
 from access.models import ApiToken, AuditEntry, Group, Membership, RowChange
 from access.tokens import operator, revoke_token
@@ -122,13 +124,15 @@ def _fill(group: Group, word: str) -> Place:
     run = Run.objects.create(
         kind="cleanup", status="done", group=group, actor=word, finished_at=timezone.now()
     )
-    RowChange.objects.create(
+    changed = RowChange.objects.create(
         change=step_change(run.id, "cleanup"),
         op="u",
         kept="memories_memory",
         row=other.pk,
         vals={"pinned": [True, False]},
     )
+    said = {"run": str(run.id), "step": "cleanup", "changes": [0, changed.key]}
+    batch = append(replace(operator(), run=run.id), Operation.CLEANUP, group=group.id, payload=said)
     tied = Relation.objects.create(subject=memory, predicate="part of", object=other, group=group)
     asked = RecallLog.objects.create(
         group=group,
@@ -148,6 +152,7 @@ def _fill(group: Group, word: str) -> Place:
             "proposal": _proposal(group, word),
             "tombstone": str(Tombstone.objects.get(group=group).id),
             "run": str(run.id),
+            "batch": batch.name,
             "link": str(link.id),
             "relation": str(tied.id),
             "recall": str(asked.pk),

@@ -20,6 +20,7 @@ from access.audit_search import LogFilter, export_log, find_log_entries, payload
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
+from maintenance.cycle import RunPlan, run_cycle
 from memories.draft import Draft, EditDraft
 from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, pin, purge
@@ -173,6 +174,9 @@ def test_filters_narrow(remember: Remember, alice: User, ledger: Group, garden: 
     append(operator(), "run", subject="of a run")
     AuditEntry.objects.filter(subject="of a run").update(run=FOREIGN)
     assert [row["subject"] for row in run_json("show", "--run", FOREIGN)["rows"]] == ["of a run"]
+    run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=3)))
+    [row] = run_json("show", "--operation", "decay", "--group", "garden")["rows"]
+    assert (row["subject"], row["payload"]["decayed"]) == ("1 decayed", 1)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,12 @@ from access.audit.retention import drop_log
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group, RowChange
 from access.tokens import operator
+from maintenance import cycle
 from maintenance.audit_replay import REBUILT, memory_at
 from maintenance.cycle import RunPlan, run_cycle
+from maintenance.cycle.decay import Decay
 from maintenance.cycle.recorder import Recorder, step_change
+from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.undo import undo_run
 from maintenance.models import Run
 from memories.draft import Draft, EditDraft
@@ -332,6 +335,24 @@ def test_fields_whose_changes_were_deleted_are_unsure(remember: Remember) -> Non
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ()
     RowChange.objects.all().delete()
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ("confidence", "decayed_at")
+
+
+def test_a_decay_is_as_old_as_its_batch_not_as_its_row_in_the_log(
+    remember: Remember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Waits(Decay):
+        def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
+            if cursor is not None:
+                ann = replace(operator(), name="ann")
+                store(ann, Draft("The port is 8081", group="ledger"))  # reinforces it
+            return super().next_batch(turn, cursor)
+
+    memory = remember("The port is 8081", confidence=0.5)
+    monkeypatch.setitem(cycle.KINDS, "cycle", (Waits(),))
+    run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=30)))
+    memory.refresh_from_db()
+    assert memory.confidence > 0.5 * 0.99**29
+    assert memory_at(operator(), memory.id, timezone.now()).fields["confidence"] == memory.confidence
 
 
 def test_impossible_times_are_refused(remember: Remember) -> None:

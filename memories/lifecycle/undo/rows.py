@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import DateTimeField, Field, FloatField, JSONField, Model
+from django.utils import timezone
 
 from access.actor import Actor
 from access.audit.operations import Operation
@@ -257,9 +258,9 @@ def is_left(row: FormerRow) -> bool:
 def pack_batch(
     keys: Sequence[int], before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
-    """The values of one update of many rows as JSON; a column of one repeated value is stored as that value."""
+    """The values of one update of many rows now, as JSON; a column of one repeated value is stored as that value."""
     packed = {name: [_pack(before[name]), _pack(after[name])] for name in before}
-    return {"pk": list(keys), **packed}
+    return {"pk": list(keys), "at": as_json(timezone.now()), **packed}
 
 
 def _pack(values: Sequence[Any]) -> Any:
@@ -271,7 +272,7 @@ def _pack(values: Sequence[Any]) -> Any:
 def unpack_batch(entry: RowChange) -> Iterator[tuple[int, dict[str, tuple[Any, Any]]]]:
     """`(key, {column: (before, after)})` for each row of a batch, with the model's types."""
     vals, table = dict(entry.vals or {}), table_named(entry.kept)
-    keys = vals.pop("pk")
+    keys, _ = vals.pop("pk"), vals.pop("at", "")
     for at, key in enumerate(keys):
         pairs: dict[str, tuple[Any, Any]] = {}
         for name, pair in vals.items():

@@ -1,10 +1,16 @@
 """A row of the audit log is named by its chain and its number there, as `loci audit show` names it."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from access.models import AuditEntry
+from access.tokens import operator
+from maintenance.cycle import RunPlan, run_cycle
+from maintenance.models import Run
 from tests.loci_site.admin.conftest import Remember
 
 pytestmark = pytest.mark.django_db
@@ -20,3 +26,32 @@ def test_the_page_names_chain_and_number(owner: Client, member: Client, remember
         assert ("garden " in body) == (client is owner)
         url = reverse("admin:access_auditentry_change", args=[entry.name])
         assert f"Audit row ledger {entry.seq}" in client.get(url).content.decode()
+
+
+def test_the_row_of_a_step_leads_to_what_it_changed_in_its_group(
+    owner: Client, member: Client, stranger: Client, remember: Remember
+) -> None:
+    remember("The gate is open.", confidence=0.8)
+    remember("The pond is full.", group="garden", confidence=0.8)
+    run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=1, hours=1)))
+    decays = AuditEntry.objects.filter(operation="decay").order_by("key")
+    mine, foreign = (reverse("admin:maintenance_run_batch", args=[entry.name]) for entry in decays)
+    address = f"{reverse('admin:access_auditentry_changelist')}?operation="
+    for client, operation in ((owner, "decay"), (member, "decay"), (owner, "compact"), (owner, "run")):
+        body = client.get(address + operation).content.decode()
+        assert (mine in body) == (operation == "decay")
+        assert (foreign in body) == (operation == "decay" and client is owner)
+    body = member.get(mine).content.decode()
+    assert "The gate is open." in body
+    assert "<del>0.8</del> → <ins>0.792</ins>" in body
+    assert "pond" not in body
+    page = reverse("admin:maintenance_run_change", args=[Run.objects.get().id])
+    assert page not in body  # that run was about other groups too
+    assert page in owner.get(foreign).content.decode()
+    assert (
+        mine in member.get(reverse("admin:access_auditentry_change", args=[decays[0].name])).content.decode()
+    )
+    store = AuditEntry.objects.filter(operation="store").first()
+    assert store is not None
+    refused = [(member, foreign), (stranger, mine), (owner, mine.replace(decays[0].name, store.name))]
+    assert {client.get(url).status_code for client, url in refused} == {404}

@@ -60,3 +60,14 @@ def test_numbers_have_names_in_words_and_ranks_are_whole() -> None:
         ("score", "1.010"), ("match of words", "9.029"), ("place by words", "1"),
         ("share of meaning in the score", "0.900"), ("for what was stored next to it", "0.006"),
     ]  # fmt: skip
+
+
+def test_the_page_draws_the_confidence_over_time(owner: Client, remember: Remember) -> None:
+    memory = remember("The port is 8443.", confidence=0.6)
+    shown = owner.get(page(memory)).content.decode()
+    picture = re.search(r'<svg viewBox="0 0 240 48".*?</svg>', shown, re.DOTALL)
+    assert picture is not None
+    assert f'<desc id="curve-desc">0.60 on {memory.created_at:%Y-%m-%d}, 0.60 today</desc>' in picture[0]
+    assert "below 0.05, unless recalled" in shown
+    type(memory).objects.filter(pk=memory.pk).update(trust="verified", pinned=True)
+    assert "<dt>Does not decay</dt><dd>pinned · verified</dd>" in owner.get(page(memory)).content.decode()

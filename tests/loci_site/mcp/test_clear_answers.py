@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from memories.models import Memory
-from tests.loci_site.mcp.people import Agent
+from tests.loci_site.mcp.people import Agent, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 PAST = "2020-05-01T12:00Z"
@@ -49,3 +49,11 @@ def test_an_empty_query_is_not_a_text_to_remember(alice: Agent) -> None:
     made = alice.answer("store_memory", content="The freeze lasts this week.")
     error = alice.error("memory_inspect", id=made["id"], query="\u200b")
     assert error == "'query' is empty. [invalid_input, query]"
+
+
+def test_an_inspection_tells_the_confidence_over_time(alice: Agent) -> None:
+    made = alice.answer("store_memory", content="The billing service listens on port 8080.", confidence=0.6)
+    told = alice.answer("memory_inspect", id=made["id"])["curve"]
+    today = timezone.now()
+    assert told.startswith(f"confidence 0.60 ({today:%Y-%m-%d} stored) → 0.60 today; below 0.05 about ")
+    assert told in text_of(alice.call("memory_inspect", id=made["id"]))

@@ -1,6 +1,7 @@
 """A run: decay, expiry and cleanup in batches, resumed after an interruption, without effect the second time."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import log
@@ -16,11 +17,12 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditPayload, Group, RowChange
 from access.tokens import operator
 from maintenance import cycle
-from maintenance.cycle import RunPlan, run_cycle
+from maintenance.cycle import RunPlan, decay, run_cycle
 from maintenance.cycle.decay import Decay
 from maintenance.cycle.expiry import Cleanup, Expire
-from maintenance.cycle.recorder import Recorder, changes_of_run
+from maintenance.cycle.recorder import Recorder, changes_of_run, within
 from maintenance.cycle.step import Batch, Turn
+from maintenance.cycle.undo import undo_run
 from maintenance.management.run_output import changes_text
 from maintenance.models import Run, RunStatus
 from maintenance.runs.preview import preview_cycle, read_changes
@@ -179,7 +181,81 @@ def test_decay_is_one_change_and_one_row_in_the_log_for_many_memories(ledger: Gr
     [change] = changes_of(run)
     assert change.op == "b"
     assert len((change.vals or {})["pk"]) == 30
-    assert AuditEntry.objects.filter(run=run.id, subject="decay of 30 memories").count() == 1
+    assert steps_logged(run) == [("decay", "ledger", {"decayed": 30})]
+
+
+def steps_logged(run: Run) -> list[tuple[str, str, dict[str, int]]]:
+    """Operation, group and counts of each row of the log about a step of the run."""
+    slugs = dict(Group.objects.values_list("id", "slug"))
+    rows = AuditEntry.objects.filter(run=run.id, memory_id=None).exclude(subject__startswith=f"{run.kind} ")
+    return [
+        (row.operation, slugs[row.group], {n: c for n, c in row.payload.items() if isinstance(c, int)})
+        for row in rows.select_related("payload_row")
+    ]
+
+
+def test_the_log_has_a_row_for_each_step_that_changed_something_in_a_group(
+    ledger: Group, garden: Group
+) -> None:
+    row(ledger, "until tomorrow", expires_at=day(1), confidence=0.8)
+    row(ledger, "an old doubt", confidence=0.04)
+    row(garden, "a fact", confidence=0.8)
+    row(garden, "pinned", pinned=True)
+    plan = RunPlan(now=day(120), max_share=1)
+    run = run_cycle(operator(), plan)
+    assert steps_logged(run) == [
+        ("decay", "ledger", {"decayed": 2}),
+        ("expire", "ledger", {"expired": 1}),
+        ("cleanup", "ledger", {"put_to_sleep": 1}),
+        ("decay", "garden", {"decayed": 1}),
+    ]
+    said = [entry.payload for entry in AuditEntry.objects.filter(operation="decay", run=run.id)]
+    assert [(each["run"], each["step"]) for each in said] == [(str(run.id), "decay")] * 2
+    kept = [RowChange.objects.get(within(each)) for each in said]
+    assert [len((change.vals or {})["pk"]) for change in kept] == [2, 1]
+    assert steps_logged(run_cycle(operator(), plan)) == []
+    assert is_log_whole()
+
+
+@pytest.mark.model
+def test_the_log_has_words_for_compaction_and_promotion(ledger: Group) -> None:
+    happen(DEPLOYS)
+    happen(["The staging server needs a restart after each deploy"] * 3, step=timedelta(days=1))
+    run = run_cycle(operator(), RunPlan(now=LATER + timedelta(days=60)))
+    assert steps_logged(run) == [
+        ("compact", "ledger", {"summaries": 1, "compacted": 8}),
+        ("promote", "ledger", {"promoted": 1, "evidence": 3}),
+    ]
+
+
+def test_a_step_that_is_stopped_between_batches_is_one_row_of_the_log(
+    ledger: Group, garden: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decay, "ROWS", 2)
+    facts = [row(group, f"fact {n}") for n in range(5) for group in (ledger, garden)]
+
+    class Dies(Decay):
+        place: int
+
+        def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
+            if cursor == self.place:
+                raise KeyboardInterrupt
+            return super().next_batch(turn, cursor)
+
+    monkeypatch.setitem(cycle.KINDS, "decay", (Dies(),))
+    # In the midst of a group, after its last batch, and in the second group.
+    for place, logged in ((facts[2].key, 0), (facts[8].key, 0), (facts[7].key, 1), (0, 2)):
+        monkeypatch.setattr(Dies, "place", place, raising=False)
+        with suppress(KeyboardInterrupt):
+            decays(1)
+        assert len(steps_logged(Run.objects.get())) == logged
+    run = Run.objects.get()
+    assert run.status == RunStatus.DONE
+    assert steps_logged(run) == [("decay", "ledger", {"decayed": 5}), ("decay", "garden", {"decayed": 5})]
+    undo_run(operator(), run.id)
+    assert {fresh(fact).confidence for fact in facts} == {facts[0].confidence}
+    assert len(steps_logged(run)) == 2
+    assert is_log_whole()
 
 
 @dataclass(frozen=True)
@@ -221,6 +297,7 @@ def test_a_killed_run_resumes_after_its_last_batch(ledger: Group, monkeypatch: p
     assert resumed.now == day(5)
     assert resumed.counts == {"forgotten": 4}
     assert len(changes_of(resumed)) == 4
+    assert steps_logged(resumed) == [("run", "ledger", {"forgotten": 4})]
 
 
 def test_a_step_that_fails_in_one_group_stops_nothing_else(
@@ -383,6 +460,7 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
     preview = preview_cycle(operator(), RunPlan(now=day(120), max_share=1))
     assert whole_state() == before
     assert not Run.objects.exists()
+    assert not AuditEntry.objects.filter(operation="decay").exists()
     run = run_cycle(operator(), RunPlan(now=day(120), max_share=1))
     changes, total = read_changes(run, limit=1000)
     assert preview.changes == changes
