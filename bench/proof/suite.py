@@ -22,7 +22,10 @@ LISTS = {
     "pages and forms, by axe": "tests/browser/test_memory_page.py",
     "pages in other languages, by axe": "tests/browser/test_language.py",
 }
-PROPERTIES = {"what is visible, by three searches": "tests/memories/queries/test_visibility_property.py"}
+PROPERTIES = {
+    "what is visible, by three searches": "tests/memories/queries/test_visibility_property.py",
+    "what a cycle changes, whenever it runs": "tests/maintenance/cycle/test_properties.py",
+}
 _APART = "tests/acceptance/test_groups_apart.py::test"
 APART = {
     "answers on REST, MCP, commands and pages": f"{_APART}_rows_of_other_groups_change_no_answer",

@@ -175,7 +175,13 @@ def test_however_often_it_runs_no_more_than_the_share_sleeps_in_any_week(
     group = new_group()
     for number in range(unused):
         long_ago = MONDAY - 300 * DAY
-        row(group, f"{group.slug} {number}", confidence=0.03, created_at=long_ago, decayed_at=MONDAY + 30 * DAY)
+        row(
+            group,
+            f"{group.slug} {number}",
+            confidence=0.03,
+            created_at=long_ago,
+            decayed_at=MONDAY + 30 * DAY,
+        )
     cap = compute_cap(share, unused)
     for day in days:
         run_on(group, day, max_share=share)
