@@ -1,7 +1,7 @@
 """A store of made-up memories, written in a process of its own in a home.
 
 Rows are written straight into the tables, as an import writes them, and the triggers feed both indexes from them; there are no audit rows, since
-what is measured is reading.
+what is measured is reading. Four of five memories are events behind a summary, as in a store that compaction works on.
 
 Vectors: SEEDS texts are embedded for real and kept in a file. A memory's vector is a mixture of two of its topic's and
 noise, so that there are near ones and far ones as in real text.
@@ -11,7 +11,7 @@ import random
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import F
 from numpy.typing import NDArray
 
 from access.groups import create_group
@@ -32,12 +33,14 @@ from memories.language.dress import fold_hash
 from memories.models import IndexState, Memory, Piece
 from memories.store.pieces import PIECES
 from memories.store.write import MEMORIES
+from memories.types import SUMMARY_SOURCE, Type
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1
 ROWS_AT_ONCE = 5000
 MAIN, FOUR = "main", "four"  # groups with 90 % and 4 % of the memories; the others share the rest
 SMALL_GROUPS = 60
+LIVE_EACH = 5  # of so many memories one is in lists itself
 QUESTIONS_EACH = 2000
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -51,6 +54,7 @@ def fill(count: int, seeds: str) -> dict[str, Any]:
     texts = make_texts(vocabulary, count, seed=count)
     group_keys = choose_groups(groups, count)
     write(texts, group_keys, seed_vectors(vocabulary, Path(seeds)))
+    put_behind_summaries(groups.values())
     names = {key: slug for slug, key in groups.items()}
     questions = {
         slug: _questions(
@@ -107,6 +111,17 @@ def write(texts: list[tuple[str, int]], group_keys: list[int], seeds: list[Vecto
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         cursor.execute("ANALYZE")
+
+
+def put_behind_summaries(groups: Iterable[int]) -> None:
+    """Make a summary of each group's first memory, and four of five of the others events behind it."""
+    for group in groups:
+        rows = Memory.objects.filter(group=group).annotate(place=F("key") % LIVE_EACH)
+        summary = rows.order_by("key").first()
+        if summary is not None:
+            rows.filter(pk=summary.pk).update(type=Type.EPISODIC, source=SUMMARY_SOURCE)
+            events = rows.exclude(pk=summary.pk).exclude(place=0)
+            events.update(type=Type.EPISODIC, valid_from=F("created_at"), summary=summary)
 
 
 def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vectors:

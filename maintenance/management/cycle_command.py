@@ -30,7 +30,6 @@ class CycleCommand(FaceCommand):
         GROUP.but(help="only this group (default: all)"),
         DRY_RUN.but(help="show exactly what would happen; change nothing"),
         option("--max-share", type=float, metavar="0–1", help="share of a group's memories that may be put away in a week"),
-        option("--max-seconds", type=float, metavar="S", help="stop after this time; the next call continues"),
         option("--now", metavar="TIME", read=parse_moment, help="use this moment as the current time; one that is ahead only with --dry-run"),
         CHANGES,
     )  # fmt: skip
@@ -57,7 +56,6 @@ class CycleCommand(FaceCommand):
                 now=now,
                 max_share=share,
                 deletes=options.get("deletes", False),
-                max_seconds=options["max_seconds"],
                 report=bar.show,
             )
             if options["dry_run"]:
@@ -82,8 +80,6 @@ def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnsw
 def _outcome_text(run: Run) -> str:
     if run.status == RunStatus.STOPPED:
         return f"Stopped: {run.error}\nUndo what it did: loci runs undo {run.id}"
-    if run.status == RunStatus.RUNNING:
-        return "The time limit is reached; the next call continues from here."
     if not run.counts:
         return "Nothing to do."
     return f"Done. To undo: loci runs undo {run.id}"

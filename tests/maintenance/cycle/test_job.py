@@ -77,7 +77,7 @@ def test_a_failed_run_over_one_group_is_not_a_failure_of_the_cycle(
 
 def test_only_a_dry_run_may_be_dated_ahead(ledger: Group) -> None:
     now = timezone.now() + timedelta(days=60)
-    options = {"group": "ledger", "now": now, "max_share": 1, "max_seconds": None, "changes": 0}
+    options = {"group": "ledger", "now": now, "max_share": 1, "changes": 0}
     with pytest.raises(InvalidInput, match="ahead"):
         Command().act(options | {"dry_run": False})
     assert not Run.objects.exists()
