@@ -15,7 +15,6 @@ class Takes(Enum):
     """How many objects a predicate has at a time."""
 
     ONE = "one"  # lives in, reports to: another object is another claim
-    ONE_NAME = "one name"  # is approved by, is sent through: another name is another claim
     ONE_OF_A_CLASS = "one of a class"  # uses, prefers: another object of the same class is another claim
     MANY = "many"  # speaks, likes, has: only another number is another claim
 
@@ -50,7 +49,7 @@ STATES: Final = parse_pairs(_THINGS["states"])
 
 MAX_SENTENCES = 6  # per text
 MAX_WORDS = 40  # per sentence: a longer one is too complex for word tables
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?![a-z])|\n+")
 _EDGES: Final = "\"'`“”‘’()[]{}<>,;!*…"
 _TABLES: Final = read_sections("claims")
 _LABELS: Final = parse_words(_TABLES["labels"])
@@ -70,6 +69,7 @@ _PHRASES: Final = tuple(
 _NOUNS: Final = parse_words(_TABLES["nouns"])
 _PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in _PREDICATES)
 _OF: Final = frozenset({"of", "for"})
+_TOLD_AS_PAST: Final = frozenset({"was", "were", "had"})
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,18 @@ class Claim:
     is_denied: bool
     time: str  # past, future or present
     marks: frozenset[str]  # adding, vague
+    is_told_as_past: bool = False  # "was", "were", "had": what was may have been several things
 
     @property
     def words(self) -> tuple[str, ...]:
         """Every word except the denial."""
         return (*(w.norm for w in self.subject), self.name, *(w.norm for w in self.object))
+
+    @property
+    def flat(self) -> tuple[Word, ...]:
+        """Every word in its place, the predicate by its name; without the denial."""
+        verb = (Word(self.name, self.name),) if self.name else ()
+        return (*self.subject, *verb, *self.object)
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -208,12 +215,14 @@ def _parse_claim(words: list[Word]) -> Claim:
     marks = frozenset(mark for mark, signs in (("vague", _VAGUE), ("adding", _ADDING)) if signs & set(norms))
     is_denied = norms.count("not") % 2 == 1
     time = "past" if _PAST & set(norms) else "future" if _FUTURE & set(norms) else "present"
+    is_past = any(w.raw.casefold() in _TOLD_AS_PAST for w in words)
     words = [w for w in words if w.norm not in ("not", "do", "formerly")]
     found = _find_predicate(words)
     if found is None:
-        return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks)
+        return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks, is_past)
     start, length, name, takes = found
-    claim = Claim(tuple(words[:start]), name, takes, tuple(words[start + length :]), is_denied, time, marks)
+    held = tuple(words[start + length :])
+    claim = Claim(tuple(words[:start]), name, takes, held, is_denied, time, marks, is_past)
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 

@@ -4,7 +4,8 @@ Each one costs a person's time, so only certain ones count. Not a contradiction:
 condition, another time, "also", "some", "might", or two things that can both be true.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import Enum
 
@@ -20,12 +21,14 @@ from memories.language.claims import (
     Word,
     read_claims,
 )
+from memories.language.cleaning import fold
 from memories.language.quantities import differ
 from memories.language.word_tables import parse_words, read_sections
 
 # Alternatives that no table knows count as two answers to one question from this cosine on.
 _ALTERNATIVE_COSINE = 0.8
 _MAX_SPAN_WORDS = 4
+_READ_CHARS = 600  # of a text that tells a change
 _TABLES = read_sections("contradictions")
 _SLOTS = parse_words(_TABLES["slots"])
 _LISTS = parse_words(_TABLES["lists"])
@@ -38,6 +41,16 @@ _HELD_FOR_ANYTHING = frozenset(_TABLES["held by one for anything"])
 _LED = parse_words(_TABLES["led"])
 _EVENTS = parse_words(_TABLES["events"])
 _DATED = frozenset(_TABLES["dated"])
+_ACTIVE = {"is led by": "lead", "is maintained by": "maintain", "is owned by": "own"}
+_LOCATED = frozenset(_TABLES["located"])
+# Each with the groups `to` and `gone`, or `who` of a move that does not say from where.
+_CHANGES = tuple(re.compile(line, re.I) for line in _TABLES["changes"])
+_MANY_VALUED = parse_words(_TABLES["many valued"])
+_ORDINALS = parse_words(_TABLES["ordinals"])
+_EVERYBODY = parse_words(_TABLES["everybody"])
+_FILLED_BY_NAMES = parse_words(_TABLES["filled by names"])
+_SPEAKERS = frozenset({"we", "i", "they"})
+_OF_PLACES = frozenset({"of"})
 _OPPOSED = frozenset(pair for one, other in STATES for pair in ((one, other), (other, one)))
 _PREFERENCES = frozenset({"prefer", "like", "want"})
 _PARTICIPLES = ("ed", "done", "made", "sent", "paid", "run", "cut", "held", "built", "given")
@@ -80,10 +93,13 @@ def find_contradiction(old: str, new: str, *, cosine: float) -> Contradiction | 
     left, right = read_claims(old), read_claims(new)
     for one in left:
         for other in right:
-            found = _compare_claims(one, other, cosine)
+            found = _compare_claims(one, other, cosine) or _compare_frames(one, other)
             if found is not None:
                 return found
-    return None
+    if (sides := _find_change(old, new)) is not None:
+        return Contradiction(ConflictKind.OBJECT, *sides)
+    sides = _find_change(new, old)
+    return None if sides is None else Contradiction(ConflictKind.OBJECT, *reversed(sides))
 
 
 def _compare_claims(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
@@ -94,13 +110,122 @@ def _compare_claims(old: Claim, new: Claim, cosine: float) -> Contradiction | No
         return _find_denial(old, new)
     if old.time != new.time or old.is_denied != new.is_denied:
         return None
-    if old.name and old.name == new.name:
-        if old.about == new.about:
-            return _compare_objects(old, new, cosine)
-        return _compare_holders(old, new)
+    if old.name and old.name == new.name and old.about == new.about:
+        return _compare_objects(old, new, cosine)
+    held, holds = _by_holder(old), _by_holder(new)
+    if old.name and held.name == holds.name:
+        return _compare_holders(held, holds)
     if old.name or new.name:
         return None
     return _find_opposite_words(old.subject, new.subject) or _find_other_value(old, new)
+
+
+def _compare_frames(old: Claim, new: Claim) -> Contradiction | None:
+    """The contradiction between two claims of one frame that differ in one slot, unless what they say takes many values.
+
+    The slot follows the subject and the verb, whatever they are, and both sides are of one kind: names, days, ordinals.
+    """
+    if old.marks or new.marks or old.time != new.time or old.is_told_as_past or new.is_told_as_past:
+        return None
+    if old.is_denied != new.is_denied:
+        return _find_whole_denial(old, new)
+    spans = _single_difference(old.flat, new.flat)
+    if old.is_denied or spans is None:
+        return None
+    before, left, right, after = spans
+    if _is_permission(before, left, right, after):
+        return Contradiction(ConflictKind.POLARITY, _shown(left), _shown(right))
+    verb = old.flat[len(old.subject)] if old.name else None
+    is_told = len(before) > len(old.subject) if verb else len(before) > 1
+    if not is_told or _takes_many(before, after) or any(word.norm in _EVENTS for word in before):
+        return None
+    if not _are_of_one_kind(before, left, right, after):
+        return None
+    kind = ConflictKind.VALUE if left[0].quantity else ConflictKind.OBJECT
+    return Contradiction(kind, _shown(left), _shown(right))
+
+
+def _find_whole_denial(old: Claim, new: Claim) -> Contradiction | None:
+    """One claim denies altogether what the other says of more words: "never expire", "expire after 90 days"."""
+    denied, stated = (old, new) if old.is_denied else (new, old)
+    words, more = (" ".join(_norms(claim.flat)).split() for claim in (denied, stated))
+    is_more = len(words) >= 2 and len(more) > len(words) and more[: len(words)] == words
+    if not is_more or not any(word.quantity and word.quantity.kind == "duration" for word in stated.flat):
+        return None  # "not in August" leaves the rest of the year
+    shown = (f"not {_shown(denied.flat[1:])}", _shown(stated.flat[1:]))
+    return Contradiction(ConflictKind.POLARITY, *(shown if denied is old else shown[::-1]))
+
+
+def _is_permission(
+    before: tuple[Word, ...], left: tuple[Word, ...], right: tuple[Word, ...], after: tuple[Word, ...]
+) -> bool:
+    """True if one side is allowed alone and the other is everybody: "only admins may", "every member may"."""
+    sides = [{word.norm for word in side} for side in (left, right)]
+    if not any("only" in side for side in sides) or not any(side & _EVERYBODY for side in sides):
+        return False
+    return before[-1].norm in _SLOTS if before else len(after) > 1
+
+
+def _takes_many(before: tuple[Word, ...], after: tuple[Word, ...]) -> bool:
+    """True if the frame's verb takes several values at a time, or what follows the slot sets its sides apart."""
+    words = {part for word in before[1:] for part in word.norm.split()}
+    return bool(words & _MANY_VALUED) or any(
+        word.norm in _SLOTS and word.norm not in _OF_PLACES for word in after
+    )
+
+
+def _are_of_one_kind(
+    before: tuple[Word, ...], left: tuple[Word, ...], right: tuple[Word, ...], after: tuple[Word, ...]
+) -> bool:
+    """True if both sides fill the slot in the same way: two days, two ordinals, two names after a preposition."""
+    sides = (left, right)
+    if {w.norm for w in left} & {w.norm for w in right} or max(map(len, sides)) > _MAX_SPAN_WORDS:
+        return False
+    if any("," in w.raw or w.norm in _LISTS for side in sides for w in side):
+        return False
+    place = before[-1].norm.split()[-1]
+    if place == "to" and before[0].norm in _SPEAKERS:
+        return False  # "we go to" many places
+    if all(len(side) == 1 and side[0].quantity for side in sides):
+        old, new = left[0].quantity, right[0].quantity
+        is_day = old is not None and old.kind in ("weekday", "date")
+        is_persons = _is_person(before[0]) and "call" not in {w.norm for w in before}
+        is_other = old is not None and new is not None and differ(old, new)
+        return is_day and place == "on" and not is_persons and is_other
+    if any(w.quantity for side in sides for w in side):
+        return False
+    if all(len(side) == 1 and side[0].norm in _ORDINALS for side in sides):
+        return bool(after)
+    if place not in _FILLED_BY_NAMES:
+        return False
+    if all(is_name(w) for side in sides for w in side):
+        are_countries = [bool({w.norm for w in side} & COUNTRIES) for side in sides]
+        return are_countries[0] == are_countries[1]
+    return place == "by" and bool(after) and all(len(side) == 1 for side in sides)
+
+
+def _find_change(stated: str, told: str) -> tuple[str, str] | None:
+    """What a text states that another tells a change of, and to what: "we use Cursor", "switched from Cursor to Zed"."""
+    for form in _CHANGES:
+        for found in form.finditer(told[:_READ_CHARS]):
+            change = found.groupdict()
+            for claim in read_claims(stated):
+                if (was := _find_changed(claim, change)) is not None:
+                    return was, change["to"].strip()
+    return None
+
+
+def _find_changed(claim: Claim, change: dict[str, str]) -> str | None:
+    """The words of a present claim that the change ends; None if it is about something else, or says the new already."""
+    if claim.marks or claim.is_denied or claim.time != "present" or not claim.name:
+        return None
+    held, ended, begun = _shown(claim.object), change.get("gone") or "", change["to"]
+    if fold(begun) in fold(held):
+        return None
+    if ended:
+        return held if re.search(rf"(?<!\w){re.escape(fold(ended))}(?!\w)", fold(held)) else None
+    is_same = fold(change["who"]) == fold(_shown(claim.subject))
+    return held if is_same and claim.name in _LOCATED and is_name(claim.object[0]) else None
 
 
 def _find_denial(old: Claim, new: Claim) -> Contradiction | None:
@@ -144,6 +269,8 @@ def _compare_values(claim: Claim, before: tuple[Word, ...], left: Word, right: W
         return None
     if old.kind in ("date", "weekday", "time") and not _is_about_time(claim, before):
         return None
+    if old.kind == "weekday" and claim.name != "is" and _is_person(claim.subject[0]):
+        return None  # a person does one thing on several days
     return Contradiction(ConflictKind.VALUE, _shown((left,)), _shown((right,)))
 
 
@@ -184,8 +311,6 @@ def _is_exclusive(
     if claim.takes is Takes.ONE:
         # "In Vault" and "in encrypted form" answer two questions.
         return is_name(left[0]) == is_name(right[0])
-    if claim.takes is Takes.ONE_NAME:
-        return all(is_name(w) for w in (*left, *right)) and len(left) == len(right)
     if claim.takes is Takes.MANY:
         return False
     return _are_alternatives(claim, left, right, after, cosine)
@@ -230,13 +355,24 @@ def is_name(word: Word) -> bool:
     return any(letter.isupper() for letter in word.raw)
 
 
+def _is_person(word: Word) -> bool:
+    """True if a subject's first word is a name; a plural has a capital there too."""
+    return is_name(word) and not word.raw.endswith("s")
+
+
 def _find_other_value(old: Claim, new: Claim) -> Contradiction | None:
     """Another quantity at the end of two otherwise equal sentences without a known verb; events are left out.
 
     An event ("bought ten laptops") happens more than once.
     """
     spans = _single_difference(old.subject, new.subject)
-    if spans is None or len(spans[0]) < 2 or len(spans[1]) != 1 or len(spans[2]) != 1 or len(spans[3]) > 1:
+    if (
+        spans is None
+        or len(spans[0]) < 2
+        or len(spans[1]) != 1
+        or len(spans[2]) != 1
+        or len(spans[3]) > _MAX_SPAN_WORDS
+    ):
         return None
     if any(w.norm in _EVENTS or w.norm.endswith("ed") for w in old.subject):
         return None
@@ -250,6 +386,17 @@ def _head_noun(subject: tuple[Word, ...]) -> str:
         if norm in ("of", "for", "in", "on") and at > 0:
             return norms[at - 1]
     return norms[-1] if norms else ""
+
+
+def _by_holder(claim: Claim) -> Claim:
+    """The claim with the person who holds a role as its subject: "the team is led by Bo", "the head of the team is Bo"."""
+    if not claim.object or len(claim.object) > 2 or not all(is_name(word) for word in claim.object):
+        return claim
+    if claim.name in _ACTIVE:
+        return replace(claim, subject=claim.object, name=_ACTIVE[claim.name], object=claim.subject)
+    if claim.name == "is" and _head_noun(claim.subject) in ROLES and len(claim.subject) > 1:
+        return replace(claim, subject=claim.object, object=claim.subject)
+    return claim
 
 
 def _compare_holders(old: Claim, new: Claim) -> Contradiction | None:

@@ -1,5 +1,6 @@
 """Contradictions found without a model: real ones, look-alikes, and how often either is right."""
 
+import json
 import time
 from pathlib import Path
 
@@ -121,6 +122,33 @@ def test_of_compatible_pairs_at_most_one_in_fifty_is_found(half: str) -> None:
         ("The free plan has 3 seats.", "The free plan has 5 seats.", ("value", "3", "5")),
         ("The poller sleeps for 5 s.", "The poller sleeps for 9 s.", ("value", "5 s", "9 s")),
         ("The alarm rings after 5 s.", "The alarm rings after 9 s.", ("value", "5 s", "9 s")),
+        (
+            "The night train leaves on Wednesday.",
+            "The night train leaves on Friday.",
+            ("value", "Wednesday", "Friday"),
+        ),
+        ("Ines is on call on Thursday.", "Ines is on call on Monday.", ("value", "Thursday", "Monday")),
+        (
+            "The archive is on the third floor.",
+            "The archive is on the fifth floor.",
+            ("object", "third", "fifth"),
+        ),
+        ("Traces are shipped to Loki.", "Traces are shipped to Tempo.", ("object", "Loki", "Tempo")),
+        ("Mira works from Brno.", "Mira works from Vienna.", ("object", "Brno", "Vienna")),
+        ("Checks are done by the web team.", "Checks are done by the data team.", ("object", "web", "data")),
+        ("The old rack is in use.", "The old rack is switched off.", ("polarity", "active", "inactive")),
+        (
+            "Only admins may delete it.",
+            "Every member may delete it.",
+            ("polarity", "Only admins", "Every member"),
+        ),
+        (
+            "Tokens expire after 90 days.",
+            "Tokens never expire.",
+            ("polarity", "expire after 90 days", "not expire"),
+        ),
+        ("Petra heads the web team.", "The web team is headed by Samir.", ("object", "Petra", "Samir")),
+        ("The head of tax is Oona.", "Rafael is head of tax.", ("object", "Oona", "Rafael")),
     ],
 )
 def test_plain_statements_have_one_answer(old: str, new: str, expected: tuple[str, str, str]) -> None:
@@ -140,11 +168,66 @@ def test_plain_statements_have_one_answer(old: str, new: str, expected: tuple[st
         ("Ops moved to Slack.", "Ops moved to Berlin."),
         ("We bought ten laptops.", "We bought two laptops."),
         ("Refunds are approved by Ida.", "Refunds are approved by two people."),
+        ("The farm delivers to Graz.", "The farm delivers to Linz."),
+        ("The pump was repaired on Monday.", "The pump was repaired on Friday."),
+        ("Wanda works on Mondays.", "Wanda works on Thursdays."),
+        ("The shop opens at 6 a.m. on weekdays.", "The shop opens at 8 a.m. on Sundays."),
+        ("Mira works from Brno on Mondays.", "Mira works from Vienna on Fridays."),
+        ("Visitors may not enter.", "Visitors may enter on open day in September."),
+        ("Only welders work on the main.", "House connections are done by any fitter."),
+        ("The course is taught by Eva.", "The course is taught in Czech."),
+        ("We walk to Graz.", "We walk to Linz."),
     ],
 )
 def test_many_answers_are_possible(old: str, new: str) -> None:
     assert seen(old, new, cosine=0.9) is None
     assert seen(new, old, cosine=0.9) is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "told", "sides"),
+    [
+        ("I use Cursor.", "I switched from Cursor to Zed.", ("Cursor", "Zed")),
+        (
+            "Flags are kept in LaunchDarkly.",
+            "We replaced LaunchDarkly with Unleash.",
+            ("LaunchDarkly", "Unleash"),
+        ),
+        ("Our CRM is HubSpot.", "HubSpot was replaced by Pipedrive.", ("HubSpot", "Pipedrive")),
+        ("Jonas lives in Hamburg.", "Jonas moved to Vienna.", ("Hamburg", "Vienna")),
+        ("The office is in Leipzig.", "The office has moved to Dresden.", ("Leipzig", "Dresden")),
+    ],
+)
+def test_a_change_that_is_told_contradicts_what_it_ended(
+    stated: str, told: str, sides: tuple[str, str]
+) -> None:
+    assert seen(stated, told) == ("object", *sides)
+    assert seen(told, stated) == ("object", *reversed(sides))
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ("We use Zed.", "We switched from Cursor to Zed."),
+        ("Cursor is made in California.", "We switched from Cursor to Zed."),
+        ("Jonas lived in Hamburg.", "Jonas moved to Vienna."),
+        ("Mira lives in Hamburg.", "Jonas moved to Vienna."),
+        ("We do not use LaunchDarkly.", "We replaced LaunchDarkly with Unleash."),
+    ],
+)
+def test_a_change_leaves_alone_what_it_did_not_end(stated: str, told: str) -> None:
+    assert seen(stated, told) is seen(told, stated) is None
+
+
+def test_pairs_worded_by_others_raise_no_alarm() -> None:
+    lines = (LABELLED.parent / "worded_pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [
+        (pair["contradict"], find_contradiction(pair["first"], pair["second"], cosine=0.8))
+        for pair in map(json.loads, lines)
+    ]
+    told = sum(is_one and conflict is not None for is_one, conflict in found)
+    alarms = sum(not is_one and conflict is not None for is_one, conflict in found)
+    assert (told >= 12, alarms <= 2, len(found)) == (True, True, 320), (told, alarms)
 
 
 def test_every_kind_is_among_the_labelled_pairs() -> None:
