@@ -499,7 +499,8 @@ def _judge_nearness(
         answerable = not question.is_english or nearness.shared_words > 0
     # In a language that the model cannot read, fillers alone may reach the limit.
     answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
-    is_sure = is_read and answerable and (has_all_words or reached >= wanted + SURE_MARGIN)
+    is_near = has_all_words or reached >= wanted + SURE_MARGIN
+    is_sure = is_read and answerable and is_near and not _lacks_names(question, judged[0])
     doubt = "" if is_sure or not answerable else UNSURE if question.is_english else _BY_WORDS_ALONE
     verdict = _Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
@@ -508,6 +509,18 @@ def _judge_nearness(
         "relevance", answerable=answerable, kind=limits.kind, **rounded, confidence=verdict.confidence.value
     )
     return verdict
+
+
+def _lacks_names(question: Question, first: Memory) -> bool:
+    """Whether the best memory has none of the question's names and numbers: "seats in York" is near to the seats in Leeds."""
+    # The first word has a capital anyway.
+    capitalised = {
+        root(name.lower()) for name in _CAPITALISED.findall(question.text[1:]) if name[0].isupper()
+    }
+    named = {form for form in _wanted_roots(question.match) if form in capitalised or form.isdigit()}
+    if not named or not question.text.rstrip().endswith("?"):  # a task names much that no memory has
+        return False
+    return not _find_roots(" ".join([first.content, *first.tags]), named, with_signs=False)
 
 
 def _unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:

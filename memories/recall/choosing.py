@@ -342,7 +342,9 @@ def judge_and_choose(
     """The memories that answer; the closest few if none does and no relation answers either."""
     rows, ranking = _read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_found, confidence, doubt = judge(question, ranking, best, trace)
+    # A name that is not shown answers nothing.
+    told = [m for m in best if limits.wants_names or not m.is_name_alone or m.key in ranking.requested]
+    is_found, confidence, doubt = judge(question, ranking, told or best, trace)
     if is_found:
         memories, alike = _choose_and_fill(best, ranking, question, visibility, limits, trace)
     else:
