@@ -1,8 +1,12 @@
 """Review in a browser: by keyboard alone, one by one and in bulk, and undoing all of it."""
 
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -258,3 +262,28 @@ def test_a_proposal_is_approved_and_undone_by_the_same_keys(
     page.locator("[data-many-verb=reject]").click()
     page.locator("[data-many-go]").click()
     expect(page.locator("[data-list] li").first).to_have_attribute("data-done", "Rejected")
+
+
+def test_an_old_fact_is_asked_about_and_answered_by_key(
+    page_as: PageAs, site: Site, fits: Callable[[Any], None], axe: Callable[[Any], None]
+) -> None:
+    text = "The door of the lighthouse is painted white."
+    id_ = site.store(text, who="bob", importance=10)
+    with closing(sqlite3.connect(site.home / "memory.db")) as store, store:
+        stored = f"{datetime.now(UTC) - timedelta(days=200):%Y-%m-%d %H:%M:%S}"
+        store.execute("UPDATE memories_memory SET created_at = ? WHERE id = ?", (stored, UUID(id_).hex))
+    page = page_as("bob")
+    opened(page, "kind=unconfirmed&group=ledger")
+    go_to(page, "door of the lighthouse")
+    expect(page.locator(".review-why").first).to_contain_text("Still true? It was confirmed last on")
+    expect(page.locator(".review-is-gone").first).to_contain_text("lighthouse")
+    fits(page)
+    axe(page)
+    decide(page, "v", "Confirmed")
+    assert site.memory(id_)["trust"] == "verified"
+    undo(page)
+    assert site.memory(id_)["trust"] == "active"
+    decide(page, "n", "Retracted")
+    assert site.memory(id_)["state"] == "retracted"
+    undo(page)
+    assert site.memory(id_)["state"] == "live"
