@@ -43,7 +43,7 @@ def find_unconfirmed(groups: list[int] | None) -> list[int]:
     return [key for *_, key in sorted(found)]
 
 
-def ask_after(group: int) -> Mapping[Type, timedelta]:
+def _ask_after(group: int) -> Mapping[Type, timedelta]:
     """How long after its last confirmation a memory of this group is asked about, by type.
 
     Twice the median life of what was superseded there, if that is enough to tell.
@@ -68,7 +68,7 @@ def _pace(days: list[float]) -> timedelta | None:
 
 def describe_question(memory: Memory) -> str:
     """The question about a memory, with the reason."""
-    after = ask_after(memory.group_id).get(Type(memory.type), _AFTER[Type.SEMANTIC])
+    after = _ask_after(memory.group_id).get(Type(memory.type), _AFTER[Type.SEMANTIC])
     return gettext("still true? It was confirmed last on {day}; this group asks after {days} days").format(
         day=f"{memory.confirmed_at or memory.created_at:%Y-%m-%d}", days=after.days
     )
@@ -86,7 +86,7 @@ def _groups_to_ask(groups: list[int] | None, now: datetime) -> list[int]:
 
 def _to_ask(group: int, now: datetime) -> list[tuple[int, int, int]]:
     """The memories of a group to ask about: (-importance, -recalls, key)."""
-    before = {str(type_.value): now - after for type_, after in ask_after(group).items()}
+    before = {str(type_.value): now - after for type_, after in _ask_after(group).items()}
     sql, params = _select(str(group), before, limit=_READ)
     due = Memory.objects.filter(key__in=RawSQL(sql, params))  # noqa: S611 - our file
     # Disputed and sensitive texts have a card of their own, and a plan has not begun.

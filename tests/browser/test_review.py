@@ -1,12 +1,8 @@
 """Review in a browser: by keyboard alone, one by one and in bulk, and undoing all of it."""
 
 import re
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -269,9 +265,9 @@ def test_an_old_fact_is_asked_about_and_answered_by_key(
 ) -> None:
     text = "The door of the lighthouse is painted white."
     id_ = site.store(text, who="bob", importance=10)
-    with closing(sqlite3.connect(site.home / "memory.db")) as store, store:
-        stored = f"{datetime.now(UTC) - timedelta(days=200):%Y-%m-%d %H:%M:%S}"
-        store.execute("UPDATE memories_memory SET created_at = ? WHERE id = ?", (stored, UUID(id_).hex))
+    stored = f"Memory.objects.filter(id='{id_}').update(created_at=timezone.now() - timedelta(days=200))"
+    imports = "from datetime import timedelta; from django.utils import timezone; from memories.models import Memory"
+    site.manage("shell", "-c", f"{imports}; {stored}")
     page = page_as("bob")
     opened(page, "kind=unconfirmed&group=ledger")
     go_to(page, "door of the lighthouse")

@@ -1,6 +1,6 @@
 """The question "still true?": what is asked and when, in which order, and what an answer does."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from tests.memories.builders import doubt, fresh, keep, kept, row
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
+LATER = datetime(2999, 1, 1, tzinfo=UTC)
 
 
 def aged(group: Group, content: str, /, days: float = 200, **fields: Any) -> Memory:
@@ -73,7 +74,7 @@ def test_a_memory_is_asked_about_once_its_limit_has_passed(
     "fields",
     [
         {"type": "episodic"}, {"type": "entity"}, {"trust": "candidate"}, {"trust": "rejected"}, {"trust": "quarantined"},
-        {"state": "dormant"}, {"state": "superseded"}, {"expires_at": ago(-9)}, {"valid_to": ago(-9)}, {"valid_from": ago(-9)},
+        {"state": "dormant"}, {"state": "superseded"}, {"expires_at": LATER}, {"valid_to": LATER}, {"valid_from": LATER},
         {"source": "loci:compact"},
     ],
     ids=str,
