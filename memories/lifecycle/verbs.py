@@ -137,14 +137,14 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 @one_change
 def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Confirm a memory, by the id of the text that was read; only a person with the right to curate can."""
+    """Confirm a memory, also again, by the id of the text that was read; only a person with the right to curate can."""
     memory = find_shown(actor, id_, right=CURATE)
     require_person(actor, "verify")
     require_state(memory, State.LIVE, verb="verify")
-    if memory.trust == Trust.VERIFIED and not doubts_of(memory):
-        raise Conflict(f"{memory.id} is already verified.")
     check_not_barred(actor, memory)
-    consequences = (gettext("recall prefers it; decay and cleanup leave it alone"),)
+    again = gettext("it stays verified, and is confirmed as of today")
+    first = gettext("recall prefers it; decay and cleanup leave it alone")
+    consequences = (again if memory.trust == Trust.VERIFIED else first,)
     new = {"trust": Trust.VERIFIED}
     return change_fields(
         actor, memory, Operation.VERIFY, new, consequences,

@@ -325,8 +325,9 @@ class _Reversal:
             why = gettext("{name} has changed since").format(name=name)
             self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
         new = {name: old for name, (old, _) in row.values.items() if name not in changed}
-        if isinstance(found, Memory) and found.last_accessed != row.values.get("last_accessed", (0, 0))[1]:
-            new.pop("last_accessed", None)  # recalled since
+        for name in ("last_accessed", "confirmed_at"):  # recalled or confirmed since
+            if isinstance(found, Memory) and getattr(found, name) != row.values.get(name, (0, 0))[1]:
+                new.pop(name, None)
         if isinstance(found, Memory) and "access_count" in new:  # recalls since stay counted
             old, after = row.values["access_count"]
             new["access_count"] = max(0, found.access_count - (after - old))
@@ -545,7 +546,9 @@ class _Reversal:
 
 
 # Columns that change by themselves.
-_COUNTERS: Final = frozenset({"decayed_at", "access_count", "last_accessed", "state_changed_at"})
+_COUNTERS: Final = frozenset(
+    {"decayed_at", "access_count", "last_accessed", "state_changed_at", "confirmed_at"}
+)
 # Columns that a new version takes from the one before it.
 _CARRIED_BY_EDITS: Final = frozenset(
     {"confidence", "decayed_at", "importance", "pinned", "tags", "metadata", "expires_at"}
