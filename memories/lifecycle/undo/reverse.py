@@ -7,7 +7,7 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -358,7 +358,7 @@ class _Reversal:
         new |= {"retired_at": self.now, "source_ref": ""}
         if former is not None and former.key != memory.key and not is_wording:
             new |= {"state": State.SUPERSEDED, "superseded_by": former}
-        reach = find_reach(memory, [memory])
+        reach = replace(find_reach(memory, [memory]), rows=())  # the change put what is behind it there: it goes back
         line = gettext("{id} is hidden, as if it had not been stored")
         line = gettext("the wording {id} is hidden") if is_wording else line
         self._write(memory, new, Operation.FORGET)
