@@ -16,6 +16,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
+from access.models import Group
 from memories.language.cleaning import fold, format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
@@ -23,6 +24,7 @@ from memories.queries.versions import head_keys
 from memories.store.change import change_rows
 from memories.store.for_review import link, raise_doubt
 from memories.types import State, Trust, Type
+from storage.bulk import batches
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
 WITHDRAWN: Final = "a source was withdrawn"
@@ -132,19 +134,23 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     return DerivedChanges(withdrawn + weakened, consequences)
 
 
-def withdraw_replaced(actor: Actor, event: Memory, *, elsewhere: bool = False) -> int:
+def withdraw_replaced(actor: Actor, event: Memory) -> int:
     """Withdraw the summaries that repeat an event, or a summary, which no longer counts, inside the writer's transaction.
 
-    What was behind a summary is listed by itself again. Facts stay: the event was true. `elsewhere`: only the summaries
-    of another group than the event's now.
+    What was behind a summary is listed by itself again. Facts stay: the event was true.
     """
     if event.type != Type.EPISODIC:
         return 0
-    reach = replace(find_reach(event, [event]), facts=())
-    if elsewhere:
-        summaries = tuple(row for row in reach.summaries if row.group_id != event.group_id)
-        reach = replace(reach, rows=(), summaries=summaries)
-    return withdraw_derived(actor, reach).changed
+    return withdraw_derived(actor, replace(find_reach(event, [event]), facts=())).changed
+
+
+def withdraw_left_behind(actor: Actor, moved: Sequence[Memory], target: Group) -> None:
+    """Withdraw the summaries in other groups of what has just moved to this one, inside the mover's transaction."""
+    events = [row for row in moved if row.type == Type.EPISODIC]
+    for some in batches(events):
+        reach = find_reach(some[0], some)
+        summaries = tuple(row for row in reach.summaries if row.group_id != target.pk)
+        withdraw_derived(actor, WithdrawalReach(some[0], summaries=summaries))
 
 
 def _find_summaries(roots: Collection[int]) -> list[Memory]:

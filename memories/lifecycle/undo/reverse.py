@@ -314,6 +314,8 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
+        moot = {"summary_id"} & {*changed} if not self.terms.partial else set[str]()  # a cycle put it behind another
+        changed = [name for name in changed if name not in moot]
         is_whole = not row.is_memory or bool(_DECIDED & set(changed)) or len(changed) == len(row.values)
         if changed and (not self.terms.partial or is_whole):
             if isinstance(found, Memory):
@@ -324,7 +326,7 @@ class _Reversal:
         for name in changed:
             why = gettext("{name} has changed since").format(name=name)
             self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
-        new = {name: old for name, (old, _) in row.values.items() if name not in changed}
+        new = {name: old for name, (old, _) in row.values.items() if name not in {*changed, *moot}}
         if isinstance(found, Memory) and found.last_accessed != row.values.get("last_accessed", (0, 0))[1]:
             new.pop("last_accessed", None)  # recalled since
         if isinstance(found, Memory) and "access_count" in new:  # recalls since stay counted
