@@ -103,9 +103,7 @@ class WithdrawalReach:
         return tuple(lines)
 
 
-def find_reach(
-    source: Memory, rows: Sequence[Memory], *, hidden: Sequence[Memory] = ()
-) -> WithdrawalReach:
+def find_reach(source: Memory, rows: Sequence[Memory], *, hidden: Sequence[Memory] = ()) -> WithdrawalReach:
     """What was derived from the rows (a memory and what is withdrawn with it); writes nothing.
 
     `hidden`: what recall leaves out with them. Its summaries repeat the same text.

@@ -113,10 +113,16 @@ def find_torn(turn: Turn) -> list[Memory]:
     target = Q(key=OuterRef("target")) | Q(root=OuterRef("target"))
     counts = Memory.objects.filter(target, group=turn.group, state=State.LIVE, trust__in=VISIBLE_TRUSTS)
     named = Link.objects.filter(source=OuterRef("key"), kind=LinkKind.DERIVED, status=LinkStatus.OPEN)
-    elsewhere = Memory.objects.filter(target, state=State.LIVE).exclude(summary=None).exclude(summary=OuterRef("source"))
+    elsewhere = (
+        Memory.objects.filter(target, state=State.LIVE)
+        .exclude(summary=None)
+        .exclude(summary=OuterRef("source"))
+    )
     torn = summaries(turn).filter(Exists(named.filter(~Exists(counts) | Exists(elsewhere))))
     behind = Memory.objects.filter(group=turn.group, state=State.LIVE).exclude(summary=None)
-    fallen = Memory.objects.filter(key__in=behind.values("summary")).exclude(key__in=summaries(turn).values("key"))
+    fallen = Memory.objects.filter(key__in=behind.values("summary")).exclude(
+        key__in=summaries(turn).values("key")
+    )
     return list((torn | fallen).select_related(*RELATED_ROWS).order_by("key"))
 
 

@@ -314,7 +314,9 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
-        moot = {"summary_id"} & {*changed} if not self.terms.partial else set[str]()  # a cycle put it behind another
+        moot = (
+            {"summary_id"} & {*changed} if not self.terms.partial else set[str]()
+        )  # a cycle put it behind another
         changed = [name for name in changed if name not in moot]
         is_whole = not row.is_memory or bool(_DECIDED & set(changed)) or len(changed) == len(row.values)
         if changed and (not self.terms.partial or is_whole):
@@ -360,7 +362,9 @@ class _Reversal:
         new |= {"retired_at": self.now, "source_ref": ""}
         if former is not None and former.key != memory.key and not is_wording:
             new |= {"state": State.SUPERSEDED, "superseded_by": former}
-        reach = replace(find_reach(memory, [memory]), rows=())  # the change put what is behind it there: it goes back
+        reach = replace(
+            find_reach(memory, [memory]), rows=()
+        )  # the change put what is behind it there: it goes back
         line = gettext("{id} is hidden, as if it had not been stored")
         line = gettext("the wording {id} is hidden") if is_wording else line
         self._write(memory, new, Operation.FORGET)
