@@ -106,24 +106,20 @@ def _links_to_event(kind: str) -> QuerySet[Link]:
 
 
 def find_torn(turn: Turn) -> list[Memory]:
-    """The group's summaries that name what no longer counts here, and those that no longer stand but have events behind them.
+    """The group's summaries that name what no longer counts here, or is behind another; and what else events are behind.
 
     The verbs withdraw them at once. What an undo takes away, or a store from before them, is found here.
     """
-    target = Q(key=OuterRef("target")) | Q(root=OuterRef("target"))
-    counts = Memory.objects.filter(target, group=turn.group, state=State.LIVE, trust__in=VISIBLE_TRUSTS)
-    named = Link.objects.filter(source=OuterRef("key"), kind=LinkKind.DERIVED, status=LinkStatus.OPEN)
-    elsewhere = (
-        Memory.objects.filter(target, state=State.LIVE)
-        .exclude(summary=None)
-        .exclude(summary=OuterRef("source"))
+    now = Memory.objects.filter(
+        group=turn.group, type=Type.EPISODIC, state=State.LIVE, trust__in=VISIBLE_TRUSTS
     )
-    torn = summaries(turn).filter(Exists(named.filter(~Exists(counts) | Exists(elsewhere))))
-    behind = Memory.objects.filter(group=turn.group, state=State.LIVE).exclude(summary=None)
-    fallen = Memory.objects.filter(key__in=behind.values("summary")).exclude(
-        key__in=summaries(turn).values("key")
-    )
-    return list((torn | fallen).select_related(*RELATED_ROWS).order_by("key"))
+    behind = {root or key: summary for key, root, summary in now.values_list("key", "root", "summary")}
+    here = {*summaries(turn).values_list("key", flat=True)}
+    open_links = Link.objects.filter(source__group=turn.group, kind=LinkKind.DERIVED, status=LinkStatus.OPEN)
+    named = open_links.filter(standing("source__")).values_list("source", "target")
+    torn = {key for key, root in named if behind.get(root, 0) not in (None, key)}
+    fallen = {*behind.values()} - {None} - here
+    return list(Memory.objects.filter(key__in=torn | fallen).select_related(*RELATED_ROWS).order_by("key"))
 
 
 def read_behind(summaries: Sequence[Memory]) -> list[Memory]:
