@@ -13,6 +13,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.decay import UNUSED_BELOW
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.store.derived import withdraw_replaced
 from memories.store.threads import refresh_around
 from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
@@ -110,13 +111,16 @@ def _prepare_retirements(
 
 
 def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
-    return recorder.retire(
+    is_expired = recorder.retire(
         memory,
         Operation.RUN,
         reason=f"expired on {memory.expires_at:%Y-%m-%d %H:%M}",
         at=turn.now,
         state=State.EXPIRED,
     )
+    if is_expired:
+        withdraw_replaced(recorder.actor, memory)
+    return is_expired
 
 
 def _put_away(memory: Memory, turn: Turn, recorder: Recorder) -> bool:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
+from access.models import Group
 from memories.language.cleaning import fold, format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
@@ -23,6 +24,7 @@ from memories.queries.versions import head_keys
 from memories.store.change import change_rows
 from memories.store.for_review import link, raise_doubt
 from memories.types import State, Trust, Type
+from storage.bulk import batches
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
 WITHDRAWN: Final = "a source was withdrawn"
@@ -68,9 +70,10 @@ class _WeakenedFact:
 
 @dataclass(frozen=True)
 class WithdrawalReach:
-    """What a withdrawal reaches: all versions of the summaries, the number of their other sources, and weakened facts."""
+    """What a withdrawal of rows reaches: all versions of the summaries, the number of other sources, and weakened facts."""
 
     source: Memory
+    rows: tuple[Memory, ...] = ()
     summaries: tuple[Memory, ...] = ()
     others: int = 0
     facts: tuple[_WeakenedFact, ...] = ()
@@ -100,15 +103,19 @@ class WithdrawalReach:
         return tuple(lines)
 
 
-def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
-    """What was derived from the rows (a memory and what is withdrawn with it); writes nothing."""
+def find_reach(source: Memory, rows: Sequence[Memory], *, hidden: Sequence[Memory] = ()) -> WithdrawalReach:
+    """What was derived from the rows (a memory and what is withdrawn with it); writes nothing.
+
+    `hidden`: what recall leaves out with them. Its summaries repeat the same text.
+    """
     roots = {row.root_key for row in rows}
-    summaries = _find_summaries(roots)
+    summaries = _find_summaries(roots | {row.root_key for row in hidden if row.group_id == source.group_id})
     gone = roots | {row.root_key for row in summaries}
     return WithdrawalReach(
         source,
+        tuple(rows),
         tuple(summaries),
-        _compacted_behind(summaries).exclude(Q(key__in=gone) | Q(root__in=gone)).count(),
+        _compacted_behind([*rows, *summaries]).exclude(Q(key__in=gone) | Q(root__in=gone)).count(),
         tuple(_find_weakened_facts(gone, [row.content for row in rows])),
     )
 
@@ -118,7 +125,7 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     consequences = reach.describe(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
     # The next cycle makes a summary of the others.
-    _compacted_behind(reach.summaries).update(summary=None)
+    _compacted_behind([*reach.rows, *reach.summaries]).update(summary=None)
     withdrawn = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
     spared = [fact for fact in reach.facts if fact.head.key not in doomed]
     weakened = sum(_weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
@@ -126,14 +133,22 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
 
 
 def withdraw_replaced(actor: Actor, event: Memory) -> int:
-    """Withdraw the summaries that repeat an event which is now superseded, inside the writer's transaction.
+    """Withdraw the summaries that repeat an event, or a summary, which no longer counts, inside the writer's transaction.
 
-    Facts stay: the event was true.
+    What was behind a summary is listed by itself again. Facts stay: the event was true.
     """
     if event.type != Type.EPISODIC:
         return 0
-    reach = find_reach(event, [event])
-    return withdraw_derived(actor, replace(reach, facts=())).changed if reach.summaries else 0
+    return withdraw_derived(actor, replace(find_reach(event, [event]), facts=())).changed
+
+
+def withdraw_left_behind(actor: Actor, moved: Sequence[Memory], target: Group) -> None:
+    """Withdraw the summaries in other groups of what has just moved to this one, inside the mover's transaction."""
+    events = [row for row in moved if row.type == Type.EPISODIC]
+    for some in batches(events):
+        reach = find_reach(some[0], some)
+        summaries = tuple(row for row in reach.summaries if row.group_id != target.pk)
+        withdraw_derived(actor, WithdrawalReach(some[0], summaries=summaries))
 
 
 def _find_summaries(roots: Collection[int]) -> list[Memory]:

@@ -20,7 +20,10 @@ from maintenance.cycle.compaction.weeks import (
     Week,
     find_months,
     find_named,
+    find_torn,
     find_weeks,
+    read_behind,
+    standing,
     summaries,
     week_of,
 )
@@ -34,7 +37,9 @@ from memories.language.cleaning import format_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version, record_findings
+from memories.store.derived import withdraw_replaced, withdraw_rows
 from memories.store.pieces import available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.withdrawn.left_out import find_left_out_at_home
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import SUMMARY_SOURCE, Scope, State, Trust, Type
@@ -68,25 +73,28 @@ class Compact:
     name: str = "compact"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """The next summary to write, then the next events that go behind theirs."""
+        """The next summary of a week to write, then the next events that go behind theirs, then the next of a month."""
+        if cursor is None and (torn := find_torn(turn)):
+            return Batch({}, partial(_withdraw_torn, torn))
         encoder = usable_encoder()
         if encoder is None:
             return None
-        place: dict[str, Any] = cursor or {"todo": self._find(turn), "after": 0}
-        while place["todo"]:
-            (kind, stored), place = place["todo"][0], place | {"todo": place["todo"][1:]}
-            ready = prepare_summary(turn, Week.from_json(stored), encoder, is_month=kind == "month")
-            if ready is not None:
-                return Batch(place, partial(write_summary, turn, ready))
-        events = find_named(turn, after=place["after"], limit=ROWS)
-        if not events:
-            return None
-        return Batch(place | {"after": events[-1].key}, partial(_compact_events, events))
+        place: dict[str, Any] = cursor or _place(find_weeks(turn), is_month=False)
+        while True:
+            while place["todo"]:
+                stored, place = place["todo"][0], place | {"todo": place["todo"][1:]}
+                ready = prepare_summary(turn, Week.from_json(stored), encoder, is_month=place["is_month"])
+                if ready is not None:
+                    return Batch(place, partial(write_summary, turn, ready))
+            if place["is_month"]:
+                return None
+            if events := find_named(turn, after=place["after"], limit=ROWS):
+                return Batch(place | {"after": events[-1].key}, partial(_compact_events, events))
+            place = _place(find_months(turn), is_month=True)
 
-    @staticmethod
-    def _find(turn: Turn) -> list[Any]:
-        found = (("week", find_weeks(turn)), ("month", find_months(turn)))
-        return [[kind, week.as_json()] for kind, weeks in found for week in weeks]
+
+def _place(weeks: Sequence[Week], *, is_month: bool) -> dict[str, Any]:
+    return {"todo": [week.as_json() for week in weeks], "after": 0, "is_month": is_month}
 
 
 def usable_encoder() -> Encoder | None:
@@ -102,9 +110,10 @@ def prepare_summary(turn: Turn, week: Week, encoder: Encoder, *, is_month: bool)
         return None
     withdrawn = turn.withdrawn.setdefault(encoder.model_id, WithdrawnTexts(turn.group.key, encoder.model_id))
     withdrawn.refresh()
-    for text, form in _texts(sources, encoder):
+    events = read_behind(sources) if is_month else sources
+    for text, form in _texts(sources, events, encoder):
         try:
-            draft = _draft_summary(turn, week, sources, text, form, is_month=is_month)
+            draft = _draft_summary(turn, week, sources, events, text, form, is_month=is_month)
         except NotAdmitted:
             continue
         [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
@@ -123,29 +132,30 @@ def _read_sources(week: Week) -> list[Memory]:
     return [found[key] for key in week.keys if key in found]
 
 
-def _texts(sources: Sequence[Memory], encoder: Encoder) -> Iterator[tuple[str, str]]:
-    """What the summary may say with its form, the best first: a text that the guard or a tombstone bars is not the last."""
-    moments = [source.moment for source in sources]
-    threads = {source.thread for source in sources}
+def _texts(
+    sources: Sequence[Memory], events: Sequence[Memory], encoder: Encoder
+) -> Iterator[tuple[str, str]]:
+    """What the summary may say with its form, the best first: a text that the guard or a tombstone bars is not the last.
+
+    It tells of the events, in less than the sources' texts, but not of those whose text recall leaves out as withdrawn.
+    """
+    moments = [event.moment for event in events]
+    threads = {event.thread for event in events}
     thread = threads.pop() if len(threads) == 1 else None
     where = f" of “{thread.name}”" if thread else ""
-    title = f"{format_count(_events_of(sources), 'event')}{where}, {span_text(min(moments), max(moments))}"
-    if len(sources) <= _SUMMARISED:
-        made = _summarise(sources, f"{title}:", encoder)
+    title = f"{format_count(len(events), 'event')}{where}, {span_text(min(moments), max(moments))}"
+    left_out = find_left_out_at_home(events)
+    told = [event for event in events if event.key not in left_out]
+    if told and len(told) <= _SUMMARISED:
+        made = _summarise(told, f"{title}:", encoder)
         tokens = encoder.token_counts([made.text, *(source.content for source in sources)])
         covered = {id_ for line in made.lines for id_ in line.sources}
-        if covered.issuperset(source.id for source in sources) and tokens[0] <= _COVERED_SHARE * sum(
-            tokens[1:]
-        ):
+        is_short = tokens[0] <= _COVERED_SHARE * sum(tokens[1:])
+        if is_short and covered.issuperset(event.id for event in told):
             yield made.text, "summary"
-    if terms := key_terms([source.content for source in sources]):
+    if terms := key_terms([event.content for event in told]):
         yield f"{title}: about {', '.join(terms)}.", "index"
     yield f"{title}.", "index"
-
-
-def _events_of(sources: Sequence[Memory]) -> int:
-    """How many events these are, or these summaries are about."""
-    return sum(int(s.metadata["events"]) if s.source == SUMMARY_SOURCE else 1 for s in sources)
 
 
 def _summarise(sources: Sequence[Memory], title: str, encoder: Encoder) -> Summary:
@@ -174,11 +184,17 @@ def _topics_of(sources: Sequence[Memory], encoder: Encoder) -> dict[Any, int]:
 
 
 def _draft_summary(
-    turn: Turn, week: Week, sources: Sequence[Memory], text: str, form: str, *, is_month: bool
+    turn: Turn,
+    week: Week,
+    sources: Sequence[Memory],
+    events: Sequence[Memory],
+    text: str,
+    form: str,
+    *,
+    is_month: bool,
 ) -> Draft:
     """The summary as a draft, its scope no wider and its confidence no higher than its sources'. Raises NotAdmitted."""
-    moments = [source.moment for source in sources]
-    ends = [source.valid_to for source in sources if source.source == SUMMARY_SOURCE and source.valid_to]
+    moments = [event.moment for event in events]
     covered = {"months": [week.first]} if is_month else {"weeks": sorted({week_of(at) for at in moments})}
     return admit_draft(
         turn,
@@ -187,10 +203,10 @@ def _draft_summary(
             type=Type.EPISODIC,
             group=turn.group.slug,
             scope=Scope.GROUP if turn.group.private else week.scope,
-            metadata={"events": _events_of(sources), "form": form, **covered},
+            metadata={"events": len(events), "form": form, **covered},
             source=SUMMARY_SOURCE,
             valid_from=min(moments),
-            valid_to=max([*moments, *ends]),
+            valid_to=max(moments),
             **inherited_fields(sources),
         ),
     )
@@ -213,6 +229,7 @@ def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[
         )  # fmt: skip
         behind = [*Memory.objects.filter(summary=former)]
         recorder.edit_many(behind, summary_id=[summary.key] * len(behind))
+        withdraw_replaced(recorder.actor, former)  # its month, which told of fewer events
     # A month: its weeks go behind it at once.
     if any(source.source == SUMMARY_SOURCE for source in ready.sources):
         return {"summaries": 1} | _put_behind(ready.sources, [summary.key] * len(ready.sources), recorder)
@@ -230,6 +247,13 @@ def record_summary(
     recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
 
 
+def _withdraw_torn(torn: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
+    """Withdraw summaries, and list by itself again what is behind them, or behind what no longer stands."""
+    for summary in torn:
+        withdraw_replaced(recorder.actor, summary)
+    return {"summaries_dropped": withdraw_rows(recorder.actor, [s for s in torn if s.state == State.LIVE])}
+
+
 def _compact_events(events: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
     """Put the events behind the summaries that name them, unless they changed meanwhile."""
     fresh = Memory.objects.filter(key__in=[event.key for event in events], summary=None, state=State.LIVE)
@@ -242,8 +266,8 @@ def _compact_events(events: Sequence[Memory], recorder: Recorder) -> dict[str, i
 def _summaries_naming(events: Sequence[Memory]) -> dict[int, int]:
     """The key of the summary that names each event, by the event's root."""
     links = Link.objects.filter(
-        kind=LinkKind.DERIVED, status=LinkStatus.OPEN, target__in=[event.root_key for event in events],
-        source__source=SUMMARY_SOURCE, source__state=State.LIVE,
+        standing("source__"), kind=LinkKind.DERIVED, status=LinkStatus.OPEN,
+        target__in=[event.root_key for event in events],
     )  # fmt: skip
     return dict(links.values_list("target", "source"))
 

@@ -1,6 +1,6 @@
 """Weeks: which old events share a summary, and which of them may go behind theirs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -12,7 +12,8 @@ from django.db.models.functions import Coalesce, Concat
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.labels import is_doubted
-from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, State, Trust, Type
+from memories.queries.snapshot import RELATED_ROWS
+from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, VISIBLE_TRUSTS, State, Trust, Type
 
 AT_LEAST: Final = 5  # events for a summary; a week with fewer joins the next one
 _LAST_DAYS: Final = 14  # until events of a last, short week join the week before
@@ -49,9 +50,15 @@ def week_of(moment: datetime) -> str:
     return f"{year:04d}-W{week:02d}"
 
 
+def standing(prefix: str = "") -> Q:
+    """Condition: the memory, or the one that the prefix leads to, is a summary that stands for events now."""
+    names = {"source": SUMMARY_SOURCE, "state": State.LIVE, "trust__in": VISIBLE_TRUSTS}
+    return Q(**{f"{prefix}{name}": value for name, value in names.items()})
+
+
 def summaries(turn: Turn) -> QuerySet[Memory]:
     """The group's summaries that stand for events now."""
-    return Memory.objects.filter(group=turn.group, source=SUMMARY_SOURCE, state=State.LIVE)
+    return Memory.objects.filter(standing(), group=turn.group)
 
 
 def _compactable_events(turn: Turn) -> Any:
@@ -85,10 +92,7 @@ def _compactable_events(turn: Turn) -> Any:
 
 def _named_in_summary() -> Exists:
     """Condition on events: a summary that stands now names it."""
-    named = _links_to_event(LinkKind.DERIVED).filter(
-        source__source=SUMMARY_SOURCE, source__state=State.LIVE, status=LinkStatus.OPEN
-    )
-    return Exists(named)
+    return Exists(_links_to_event(LinkKind.DERIVED).filter(standing("source__"), status=LinkStatus.OPEN))
 
 
 def _links_to_event(kind: str) -> QuerySet[Link]:
@@ -99,6 +103,29 @@ def _links_to_event(kind: str) -> QuerySet[Link]:
     """
     links = Link.objects.filter(target_id=Coalesce(OuterRef("root_id"), OuterRef("key")))
     return links.alias(named=Concat("kind", Value(""))).filter(named=kind)
+
+
+def find_torn(turn: Turn) -> list[Memory]:
+    """The group's summaries that name what no longer counts here, or is behind another; and what else events are behind.
+
+    The verbs withdraw them at once. What an undo takes away, or a store from before them, is found here.
+    """
+    now = Memory.objects.filter(
+        group=turn.group, type=Type.EPISODIC, state=State.LIVE, trust__in=VISIBLE_TRUSTS
+    )
+    behind = {root or key: summary for key, root, summary in now.values_list("key", "root", "summary")}
+    here = {*summaries(turn).values_list("key", flat=True)}
+    open_links = Link.objects.filter(source__group=turn.group, kind=LinkKind.DERIVED, status=LinkStatus.OPEN)
+    named = open_links.filter(standing("source__")).values_list("source", "target")
+    torn = {key for key, root in named if behind.get(root, 0) not in (None, key)}
+    fallen = {*behind.values()} - {None} - here
+    return list(Memory.objects.filter(key__in=torn | fallen).select_related(*RELATED_ROWS).order_by("key"))
+
+
+def read_behind(summaries: Sequence[Memory]) -> list[Memory]:
+    """The events behind these summaries, in order of time."""
+    rows = Memory.objects.filter(summary__in=summaries, state=State.LIVE).select_related("group", "thread")
+    return sorted(rows, key=lambda row: (row.moment, row.key))
 
 
 def find_weeks(turn: Turn) -> list[Week]:
@@ -166,10 +193,7 @@ def find_months(turn: Turn) -> list[Week]:
 def find_named(turn: Turn, *, after: int, limit: int) -> list[Memory]:
     """The next events, by key, that a summary names and that may go behind it: behind an index after _INDEX_DAYS."""
     full = _links_to_event(LinkKind.DERIVED).filter(
-        source__source=SUMMARY_SOURCE,
-        source__state=State.LIVE,
-        source__metadata__form="summary",
-        status=LinkStatus.OPEN,
+        standing("source__"), source__metadata__form="summary", status=LinkStatus.OPEN
     )
     may_go = Exists(full) | Q(at__lt=turn.now - timedelta(days=_INDEX_DAYS))
     rows = _compactable_events(turn).filter(_named_in_summary(), may_go, key__gt=after)

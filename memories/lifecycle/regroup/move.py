@@ -31,9 +31,10 @@ from memories.models import Link, Memory, MovedSource, Proposal, ProposalStatus,
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.queries.versions import head_of
+from memories.store.derived import withdraw_left_behind
 from memories.store.threads import filter_tokens, find_or_create_threads, refresh_threads
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
-from memories.types import Scope, State, Type
+from memories.types import SUMMARY_SOURCE, Scope, State, Type
 from relations.models import EntityAlias, Relation
 from storage.bulk import batches
 from storage.changes import changing
@@ -275,7 +276,8 @@ def _check_filter(wanted: PartFilter) -> PartFilter:
 
 def _select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
     """The live memories that the filter names, in order."""
-    rows = Memory.objects.filter(group=source, state=State.LIVE).select_related(*RELATED_ROWS)
+    rows = Memory.objects.filter(group=source, state=State.LIVE).exclude(source=SUMMARY_SOURCE)
+    rows = rows.select_related(*RELATED_ROWS)
     if wanted.types:
         rows = rows.filter(type__in=wanted.types)
     if wanted.sources:
@@ -344,6 +346,7 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
         keys = [row.row for row in rows if row.is_memory]
         moved = Memory.objects.filter(key__in=keys, state=State.LIVE).count()
         reverse(undoing, rows, Terms(UNDONE, right=CURATE, field="run"))
+        withdraw_left_behind(undoing, list(Memory.objects.filter(key__in=keys)), source)
         _log_part(undoing, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)
     return PartMove(target.slug, source.slug, moved, len(rows), is_undo=True, dry_run=dry_run)
@@ -369,6 +372,7 @@ def _carry_out_move(actor: Actor, plan: MovePlan, *, reason: str) -> tuple[str, 
     record_sources(rows, plan.source, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
     heads = [family.head for family in plan.moving]
+    withdraw_left_behind(actor, heads, plan.target)
     return tuple(
         line for follow in additions("comparisons of what counts anew") for line in follow(actor, heads)
     )

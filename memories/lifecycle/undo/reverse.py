@@ -7,7 +7,7 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -314,6 +314,10 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
+        moot = (
+            {"summary_id"} & {*changed} if not self.terms.partial else set[str]()
+        )  # a cycle put it behind another
+        changed = [name for name in changed if name not in moot]
         is_whole = not row.is_memory or bool(_DECIDED & set(changed)) or len(changed) == len(row.values)
         if changed and (not self.terms.partial or is_whole):
             if isinstance(found, Memory):
@@ -324,9 +328,10 @@ class _Reversal:
         for name in changed:
             why = gettext("{name} has changed since").format(name=name)
             self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
-        new = {name: old for name, (old, _) in row.values.items() if name not in changed}
-        if isinstance(found, Memory) and found.last_accessed != row.values.get("last_accessed", (0, 0))[1]:
-            new.pop("last_accessed", None)  # recalled since
+        new = {name: old for name, (old, _) in row.values.items() if name not in {*changed, *moot}}
+        for name in ("last_accessed", "confirmed_at"):  # recalled or confirmed since
+            if isinstance(found, Memory) and getattr(found, name) != row.values.get(name, (0, 0))[1]:
+                new.pop(name, None)
         if isinstance(found, Memory) and "access_count" in new:  # recalls since stay counted
             old, after = row.values["access_count"]
             new["access_count"] = max(0, found.access_count - (after - old))
@@ -358,7 +363,9 @@ class _Reversal:
         new |= {"retired_at": self.now, "source_ref": ""}
         if former is not None and former.key != memory.key and not is_wording:
             new |= {"state": State.SUPERSEDED, "superseded_by": former}
-        reach = find_reach(memory, [memory])
+        reach = replace(
+            find_reach(memory, [memory]), rows=()
+        )  # the change put what is behind it there: it goes back
         line = gettext("{id} is hidden, as if it had not been stored")
         line = gettext("the wording {id} is hidden") if is_wording else line
         self._write(memory, new, Operation.FORGET)
@@ -545,7 +552,9 @@ class _Reversal:
 
 
 # Columns that change by themselves.
-_COUNTERS: Final = frozenset({"decayed_at", "access_count", "last_accessed", "state_changed_at"})
+_COUNTERS: Final = frozenset(
+    {"decayed_at", "access_count", "last_accessed", "state_changed_at", "confirmed_at"}
+)
 # Columns that a new version takes from the one before it.
 _CARRIED_BY_EDITS: Final = frozenset(
     {"confidence", "decayed_at", "importance", "pinned", "tags", "metadata", "expires_at"}
