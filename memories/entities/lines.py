@@ -29,6 +29,7 @@ class RelationEnds(NamedTuple):
     subject: Memory
     object: Memory
     proofs: tuple[Memory, ...] = ()
+    predicate: str = ""
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -149,7 +150,12 @@ def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationE
     for key, role, memory in rows:
         ends[key][role].append(memory)
     return {
-        key: RelationEnds(found["subject"][0], found["object"][0], tuple(found["proof"]))
+        key: RelationEnds(
+            found["subject"][0],
+            found["object"][0],
+            tuple(found["proof"]),
+            getattr(found["subject"][0], "predicate", ""),
+        )
         for key, found in ends.items()
         if found["subject"] and found["object"]
     }

@@ -31,6 +31,7 @@ from memories.recall.weights import (
     FAR_BELOW_SHARE,
     FEW,
     JUDGED_CANDIDATES,
+    LONE_WANTED,
     LONG,
     LONG_TEXT_WORDS,
     MAX_BEST,
@@ -490,6 +491,8 @@ def _judge_nearness(
     limits = choose_limits(ranking, [memory.key for memory in judged], vectors=len(cosines))
     wanted = small_store_limit(len(cosines)) if limits is FEW else limits.wanted
     nearness = _measure_nearness(question, ranking, judged, cosines, limits)
+    if not nearness.shared_words and len(_wanted_roots(question.match)) == 1:
+        wanted = max(wanted, LONE_WANTED)
     reached = nearness.reached(limits)
     is_read = question.is_english and any(memory.key in cosines for memory in judged)
     has_all_words = nearness.shared_words == 1.0 and not nearness.others_lead

@@ -31,9 +31,9 @@ from memories.recall.choosing import (
 )
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import requested_lines
+from memories.recall.relations import answer_by_relations
 from memories.recall.scoring import Trace
-from memories.recall.weights import TURN_CHARS, TURN_REACH
+from memories.recall.weights import NAME_WORDS, TURN_CHARS, TURN_REACH
 from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
 from storage.compiled_queries import CompiledQuery, pad_keys
 
@@ -204,15 +204,20 @@ def build_answer(
     collects = read_collecting(request.query)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     counting = counting_encoder(encoder)
-    relations, spent = requested_lines(
-        ranking.requested_relations,
+    told = answer_by_relations(
+        ranking.relations,
+        question,
         visibility,
         request.narrowing,
-        counting,
+        encoder,
         group=frame.group,
+        names=[ranking.rows[c.key].content for c in ranking.candidates.values() if 0 < c.words <= NAME_WORDS],
+        nearest=max((c.vector for c in ranking.candidates.values() if c.words > NAME_WORDS), default=0.0),
+        counting=counting,
         token_budget=budget,
     )
-    limits = answer_limits(request, question, collects, has_lines=bool(relations))
+    relations, spent = told.lines, told.tokens
+    limits = answer_limits(request, question, collects, told=told)
     chosen = judge_and_choose(ranking, question, visibility, limits, trace, is_explained=request.explain)
     memories, is_found = chosen.memories, chosen.is_found
     shown = replace(

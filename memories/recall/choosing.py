@@ -18,7 +18,14 @@ from memories.language.word_tables import read_sections
 from memories.models import Memory
 from memories.queries.quoting import escape
 from memories.queries.visibility import is_visible, sees
-from memories.recall.abstention import NOTHING_RELEVANT, Confidence, is_answerable, judge, reasons_against
+from memories.recall.abstention import (
+    NOTHING_RELEVANT,
+    UNSURE,
+    Confidence,
+    is_answerable,
+    judge,
+    reasons_against,
+)
 from memories.recall.budget import (
     ELLIPSIS,
     FittedAnswer,
@@ -36,6 +43,7 @@ from memories.recall.budget import (
 )
 from memories.recall.pipeline import Ranking, find_ranking
 from memories.recall.question import Question, RecallRequest
+from memories.recall.relations import RelationAnswer
 from memories.recall.scoring import SPEAKER_LABEL, Trace
 from memories.recall.weights import (
     CANDIDATES,
@@ -213,24 +221,26 @@ def _usual_limit(question: Question, collects: Collects) -> int:
 class _AnswerLimits:
     """How an answer's memories are chosen: at most `limit`; names alone only if asked for, or if there is nothing else.
 
-    `has_lines`: relations are told as lines, so there is something else. `least_share` of the best score: what has less is
+    `has_lines`: relations are told as lines, so there is something else; `is_told`: they surely answer. `least_share` of the best score: what has less is
     left out; None if the caller names how many it wants.
     """
 
     limit: int
     wants_names: bool
     has_lines: bool
+    is_told: bool
     least_share: float | None
 
 
 def answer_limits(
-    request: RecallRequest, question: Question, collects: Collects, *, has_lines: bool
+    request: RecallRequest, question: Question, collects: Collects, *, told: RelationAnswer
 ) -> _AnswerLimits:
     """The limits of a request's answer."""
     return _AnswerLimits(
         request.max_results or _usual_limit(question, collects),
         wants_names=Type.ENTITY in request.narrowing.types,
-        has_lines=has_lines,
+        has_lines=bool(told.lines),
+        is_told=told.is_sure,
         least_share=None if request.max_results else FAR_BELOW_COLLECTED if collects else FAR_BELOW_SHARE,
     )
 
@@ -358,8 +368,10 @@ def judge_and_choose(
                 beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
                 reasons = [*beyond, *reasons_against(key, ranking, question, least_share=limits.least_share)]
                 trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)
-    if limits.has_lines:  # a relation answers
+    if limits.is_told:
         confidence, doubt = Confidence.HIGH, ""
+    elif limits.has_lines and not is_found:
+        doubt = UNSURE
     return ChosenMemories(memories, alike, ranking, is_found, confidence, doubt)
 
 

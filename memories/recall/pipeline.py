@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
-from memories.entities.lines import RelationEnds
 from memories.language.word_forms import root
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
@@ -20,7 +19,7 @@ from memories.models.link import REVIEWED_KINDS
 from memories.recall.dates import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
 from memories.recall.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
 from memories.recall.question import Question
-from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
+from memories.recall.relations import NO_RELATIONS, NamedRelations, RelatedMemories, find_related
 from memories.recall.scoring import (
     Candidate,
     Trace,
@@ -79,7 +78,7 @@ class Ranking:
 
     `requested` are the memories that prove, or are the other end of, a relation that the question asks for, those of the
     time that it asks for alone, or those of a name that the second hop followed; `dated` and `group_key` are the
-    CandidateSet's. `requested_relations` are the ends of those relations by the relations' keys.
+    CandidateSet's. `relations` are those of the entities that the question names.
     """
 
     scores: list[tuple[int, float]]
@@ -88,7 +87,7 @@ class Ranking:
     requested: frozenset[int] = frozenset()
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
-    requested_relations: Mapping[int, RelationEnds] = field(default_factory=dict)
+    relations: NamedRelations = field(default_factory=NamedRelations)
 
     @cached_property
     def score_by_key(self) -> dict[int, float]:
@@ -186,7 +185,7 @@ def score_candidates(
         requested,
         gathered.dated,
         gathered.group_key,
-        related.requested_relations,
+        related.relations,
     )
 
 

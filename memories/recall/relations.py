@@ -22,6 +22,7 @@ from memories.entities.lines import (
     matches_predicate,
     predicate_forms,
     read_lines,
+    statement_of,
 )
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced
@@ -34,12 +35,18 @@ from memories.recall.weights import (
     MAX_ENTITIES,
     MAX_NAME_WORDS,
     MAX_NAMES,
+    MAX_PARTLY_NAMED,
     MAX_RELATION_LINES,
     MAX_RELATIONS,
+    MAX_RELATIONS_AROUND,
+    MAX_WAYS,
     NAME_LETTERS,
+    RELATIONS_APART,
+    RELATIONS_NEXT,
+    SURE_RELATION,
     Tuning,
 )
-from memories.search.query_terms import STOP_WORDS
+from memories.search.query_terms import STOP_WORDS, words
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import Scope
 from relations.models import EntityAlias
@@ -88,15 +95,23 @@ class _RelationReason:
 
 
 @dataclass(frozen=True)
-class RelatedMemories:
-    """The entities of a question and the reasons by memory key, not yet checked against the request's filters.
+class NamedRelations:
+    """The relations of the entities that a question names: their visible ends by the relations' keys, the surest first.
 
-    `requested_relations` are the visible ends of the relations that the question asks for, by the relations' keys.
+    `requested` are those that it asks for by the predicate's words, by naming both ends, or by a name and no more.
     """
+
+    ends: Mapping[int, RelationEnds] = field(default_factory=dict)
+    requested: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class RelatedMemories:
+    """The entities of a question, the reasons by memory key, not yet checked against the request's filters, and the relations."""
 
     entities: tuple[str, ...] = ()
     reasons: Mapping[int, _RelationReason] = field(default_factory=dict)
-    requested_relations: Mapping[int, RelationEnds] = field(default_factory=dict)
+    relations: NamedRelations = field(default_factory=NamedRelations)
 
     def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
         """The boosts of the related ones among the keys."""
@@ -127,15 +142,13 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     named = _find_named_entities(question.text, visibility)
     if not named:
         return NO_RELATIONS
-    moments_alone = Narrowing(as_of=visibility.as_of, known_at=visibility.known_at)
-    unfiltered = replace(visibility, without_sources=frozenset(), **vars(moments_alone))
-    rows = [*filter(sees(unfiltered), _read_related(sorted(named), visibility))]
+    rows = _visible_rows(named, visibility)
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
     question_forms = predicate_forms(question.text)
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
         _best_reasons(rows, entities, question_forms),
-        _find_requested(
+        _find_relations(
             rows, entities, question_forms, is_name_alone=_is_only_names(question.text, entities.values())
         ),
     )
@@ -149,36 +162,55 @@ def _is_only_names(text: str, names: Iterable[str]) -> bool:
     return all(word in _AROUND_NAMES for word in re.findall(r"\w+", rest))
 
 
-def _find_requested(
+def _find_relations(
     rows: Sequence[Any], entities: Collection[int], question_forms: Collection[str], *, is_name_alone: bool
-) -> dict[int, RelationEnds]:
-    """The relations that a question asks for: it has the predicate's words, names both ends, or is a name and no more."""
+) -> NamedRelations:
+    """The relations of the named entities, and which of them the question asks for."""
     named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
     for row in rows:
         if row.relation and row.of_root in entities and row.role in ("subject", "object"):
             named[row.relation].add(row.of_root)
             predicates[row.relation] = row.predicate
-    wanted = {
+    requested = {
         relation
         for relation, ends in named.items()
         if is_name_alone or len(ends) == 2 or matches_predicate(predicates[relation], question_forms)
     }
-    return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
+    return NamedRelations(_ends_of(rows, named), frozenset(requested))
+
+
+def _ends_of(rows: Sequence[Any], relations: Collection[int]) -> dict[int, RelationEnds]:
+    """The visible ends of these relations."""
+    return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in relations])
 
 
 def _find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
     """The entities that a text names, their names by root key; of overlapping names the longest counts."""
-    spans, place = find_name_spans(text), place_rule(visibility)
-    rows = [
-        row
-        for row in read_rows(_aliases_query, list({span.fold: None for span in spans})[:MAX_NAMES])
-        if may_hold(place, {"group_id": row[3], "is_global": row[4] == Scope.GLOBAL})
-    ]
+    spans = find_name_spans(text)
+    rows = _aliases_of(list({span.fold: None for span in spans})[:MAX_NAMES], visibility)
     known = {row[0] for row in rows}
     found = [span for span in spans if span.fold in known]
     longest = {span.fold for span in found if not any(span.is_inside(other) for other in found)}
-    named = {memory: name for folded, name, memory, *_ in rows if folded in longest}
-    return dict(sorted(named.items())[:MAX_ENTITIES])
+    return _by_root(row for row in rows if row[0] in longest)
+
+
+def _find_by_fold(folds: Sequence[str], visibility: Visibility) -> dict[int, str]:
+    """The entities of these folded names, their names by root key."""
+    return _by_root(_aliases_of(folds, visibility))
+
+
+def _by_root(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
+    return dict(sorted((memory, name) for _, name, memory, *_ in rows)[:MAX_ENTITIES])
+
+
+def _aliases_of(folds: Sequence[str], visibility: Visibility) -> list[tuple[Any, ...]]:
+    """The names of entities with these folds that a Visibility may hold."""
+    place = place_rule(visibility)
+    return [
+        row
+        for row in read_rows(_aliases_query, folds)
+        if may_hold(place, {"group_id": row[3], "is_global": row[4] == Scope.GLOBAL})
+    ]
 
 
 @cache
@@ -218,6 +250,13 @@ def _unspaced_spans(spans: Iterable[_NameSpan]) -> Iterator[_NameSpan]:
             for count in NAME_LETTERS:
                 for at in range(len(word) - count + 1):
                     yield _NameSpan(word[at : at + count], start + at, start + at + count)
+
+
+def _visible_rows(roots: Collection[int], visibility: Visibility) -> list[Any]:
+    """The rows of _read_related() that a request without filters may see."""
+    moments_alone = Narrowing(as_of=visibility.as_of, known_at=visibility.known_at)
+    unfiltered = replace(visibility, without_sources=frozenset(), **vars(moments_alone))
+    return [*filter(sees(unfiltered), _read_related(sorted(roots), visibility))]
 
 
 def _read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
@@ -276,31 +315,111 @@ def _reason_for(
     return _RelationReason(entities[named_ends[0]], row.predicate, is_requested, row.id)
 
 
-def requested_lines(
-    requested: Mapping[int, RelationEnds],
+@dataclass(frozen=True)
+class RelationAnswer:
+    """The relations of an answer as lines, their tokens, and whether they surely answer the question."""
+
+    lines: tuple[RelationLine, ...] = ()
+    tokens: int = 0
+    is_sure: bool = False
+
+
+def answer_by_relations(
+    found: NamedRelations,
+    question: Question,
     visibility: Visibility,
     narrowing: Narrowing,
     encoder: Encoder | None,
     *,
     group: str,
+    names: Sequence[str],
+    nearest: float,
+    counting: Encoder | None,
     token_budget: int,
-) -> tuple[tuple[RelationLine, ...], int]:
-    """The relations that a question asks for as lines, within half of the budget, and their tokens.
+) -> RelationAnswer:
+    """The relations that may answer a question, the likeliest first, within half of the budget.
+
+    They compete with memories as sentences: `nearest` is the cosine of the nearest memory. `names` are short texts that the
+    search found: a question that names no entity in full may name one of them in part.
 
     None for a request with filters: a relation has no type, tag or date of a memory. Relations that state or join
     texts that the group has withdrawn are left out, and withdrawn proofs are not named.
     """
     is_filtered = narrowing != Narrowing(as_of=narrowing.as_of, known_at=narrowing.known_at)
-    if is_filtered or not requested:
-        return (), 0
-    hidden = find_left_out([row for ends in requested.values() for row in ends.memories], visibility)
+    found = found if found.ends or is_filtered else _named_in_part(question, names, visibility)
+    if is_filtered or not found.ends:
+        return RelationAnswer()
+    every = {**found.ends, **_next_relations(found.ends, visibility)}
+    hidden = find_left_out([row for ends in every.values() for row in ends.memories], visibility)
+    left = {key: ends for key, each in every.items() if (ends := each.without(hidden))}
+    scores = _score(left, found, question, encoder)
+    best = max(scores.values(), default=0.0)
+    asked = max((scores[key] for key in found.requested & scores.keys()), default=None)
+    # Others stand next to those that are asked for only where both together come nearer; alone, where no memory does.
+    floor = max(nearest, best - RELATIONS_APART) if asked is None else asked - RELATIONS_NEXT
+    likeliest = [
+        key
+        for key in sorted(scores, key=lambda key: (key not in found.requested, -scores[key]))
+        if key in found.requested or (scores[key] >= floor and scores[key] > 0)
+    ]
+    most = MAX_RELATION_LINES if found.requested else MAX_RELATIONS_AROUND
+    lines = {line.said.key: line for line in read_lines({key: left[key] for key in likeliest[:most]})}
+    withdrawn = find_left_out([line.said for line in lines.values()], visibility)
     shown, spent = list[RelationLine](), 0
-    lines = read_lines({key: ends for key, each in requested.items() if (ends := each.without(hidden))})
-    withdrawn = find_left_out([line.said for line in lines], visibility)
-    for line in [line for line in lines if line.said.key not in withdrawn][:MAX_RELATION_LINES]:
-        cost = count_tokens(f"{escape(line.show(group))}\n", encoder)
-        cost += 0 if shown else count_tokens(f"{fence_relations([])}\n", encoder)
+    for line in [lines[key] for key in likeliest[:most] if key not in withdrawn]:
+        cost = count_tokens(f"{escape(line.show(group))}\n", counting)
+        cost += 0 if shown else count_tokens(f"{fence_relations([])}\n", counting)
         if spent + cost <= token_budget // 2:
             shown.append(line)
             spent += cost
-    return tuple(shown), spent
+    is_sure = bool(found.requested) or best >= SURE_RELATION
+    return RelationAnswer(tuple(shown), spent, is_sure and bool(shown))
+
+
+def _named_in_part(question: Question, names: Sequence[str], visibility: Visibility) -> NamedRelations:
+    """The relations of the entities of which the question has half of the name or more: "Jonty" of "Jonty Crake"."""
+    asked = {*words(question.text)} - STOP_WORDS
+    own = [(fold(name), {*words(name)}) for name in names]
+    in_part = [name for name, parts in own if 2 * len(parts & asked) >= len(parts) > 0]
+    named = _find_by_fold(in_part[:MAX_PARTLY_NAMED], visibility) if in_part else {}
+    rows = _visible_rows(named, visibility) if named else []
+    entities = {row.of_root for row in rows if row.role == "named"}
+    return _find_relations(rows, entities, predicate_forms(question.text), is_name_alone=False)
+
+
+def _next_relations(ends: Mapping[int, RelationEnds], visibility: Visibility) -> dict[int, RelationEnds]:
+    """The relations of the other ends: a question may lead over one ("who leads the team that owns Checkout")."""
+    beyond = {end.root_key for each in ends.values() for end in (each.subject, each.object)}
+    rows = _visible_rows(sorted(beyond)[:MAX_ENTITIES], visibility)
+    return _ends_of(rows, {row.relation for row in rows if row.relation})
+
+
+def _score(
+    every: Mapping[int, RelationEnds], found: NamedRelations, question: Question, encoder: Encoder | None
+) -> dict[int, float]:
+    """The cosine of the question with each relation as a sentence, or with two that lead on to it; by the relations' keys.
+
+    Without a vector all are 0, and those of the named entities alone count.
+    """
+    near = [key for key in every if key in found.ends]
+    if encoder is None or question.vector is None:
+        return dict.fromkeys(near, 0.0)
+    said = {key: _sentence_of(ends) for key, ends in every.items()}
+    ways: list[tuple[int, ...]] = [(key,) for key in near]
+    for one in near:
+        ends = {each.root_key for each in (every[one].subject, every[one].object)}
+        onward = (key for key in every if key not in found.ends)
+        ways += [
+            (one, key) for key in onward if ends & {every[key].subject.root_key, every[key].object.root_key}
+        ]
+    vectors = encoder.encode([". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]])
+    cosines = vectors @ question.vector.result()
+    scores = dict[int, float]()
+    for way, cosine in zip(ways, cosines.tolist(), strict=False):
+        for key in way:
+            scores[key] = max(scores.get(key, -1.0), float(cosine))
+    return scores
+
+
+def _sentence_of(ends: RelationEnds) -> str:
+    return statement_of(ends.subject, ends.predicate, ends.object)

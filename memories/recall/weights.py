@@ -193,6 +193,7 @@ NAME_CHARS: Final = 5  # letters of a longer name that must agree: Deborah, Debo
 # Another spelling has the same first letter and seven of ten letters in the same order: Mohammed, Muhhamed.
 SPELLING_RATIO: Final = 0.7
 MAX_LENGTH_DIFFERENCE: Final = 2  # letters between two spellings
+LONE_WANTED: Final = 0.45  # a question of one word that no text has must come nearer
 NAME_SEARCH_CHARS: Final = 300  # of each text's beginning, searched for other spellings
 BEST_TURNS: Final = 3  # a speaker's strength: mean of the best score and of the three best
 
@@ -230,6 +231,13 @@ MAX_BEST: Final = 1.2
 # Answer size; set by hand
 SUMMARY_WORDS: Final = 30
 CHARS_PER_TOKEN: Final = 4  # without a tokenizer
-MAX_RELATION_LINES: Final = 8  # relations in an answer
+MAX_RELATION_LINES: Final = 8  # relations in an answer that are asked for
+MAX_RELATIONS_AROUND: Final = 5  # others of an entity that the question names
+MAX_PARTLY_NAMED: Final = 3  # entities of which a question has a part of the name
+MAX_WAYS: Final = 60  # single relations and pairs of them that are compared with a question
+RELATIONS_APART: Final = 0.2  # of cosine below the nearest relation: what is farther is about something else
+RELATIONS_NEXT: Final = 0.06  # the same below the nearest one that is asked for
+NAME_WORDS: Final = 3  # of a text; one word is as near to another as a sentence to its question
+SURE_RELATION: Final = 0.55  # cosine from which one surely answers
 MIN_PART_TOKENS: Final = 40  # a smaller part of a memory is not worth returning
 MIN_BEST_TOKENS: Final = 8  # the best memory is cut down to this rather than left out
