@@ -47,13 +47,13 @@ from memories.models import Memory
 from memories.queries.by_text import find_counting_same, left_out_with
 from memories.queries.labels import doubts_of
 from memories.queries.versions import head_of
-from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
+from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_summaries
 from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change
 from memories.store.withdrawn.left_out import also_left_out
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.store.withdrawn.tombstones import barred_with, follow_trust
-from memories.types import VISIBLE_TRUSTS, State, Trust
+from memories.types import VISIBLE_TRUSTS, WITHDRAWN_TRUSTS, State, Trust
 
 __all__ = [
     "EVERYBODY",
@@ -274,7 +274,9 @@ def _set_trust(
 
     def run_follow_up() -> DerivedChanges:
         follow_trust(actor, memory, reason=reason, same=same)
-        return DerivedChanges(consequences=follow_up(actor, memory) if follow_up is not None else ())
+        gone = withdraw_summaries(actor, memory) if trust in WITHDRAWN_TRUSTS else DerivedChanges()
+        lines = follow_up(actor, memory) if follow_up is not None else ()
+        return DerivedChanges(gone.changed, (*gone.consequences, *lines))
 
     consequences = _rejection_lines(memory, same, hidden) if is_rejected else (consequence,)
     if trust == Trust.QUARANTINED:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
+from access.models import Group
 from memories.language.cleaning import fold, format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
@@ -23,6 +24,8 @@ from memories.queries.versions import head_keys
 from memories.store.change import change_rows
 from memories.store.for_review import link, raise_doubt
 from memories.types import State, Trust, Type
+from storage.bulk import batches
+from storage.changes import apart
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
 WITHDRAWN: Final = "a source was withdrawn"
@@ -125,15 +128,24 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     return DerivedChanges(withdrawn + weakened, consequences)
 
 
-def withdraw_replaced(actor: Actor, event: Memory) -> int:
-    """Withdraw the summaries that repeat an event which is now superseded, inside the writer's transaction.
-
-    Facts stay: the event was true.
-    """
+def withdraw_summaries(actor: Actor, event: Memory) -> DerivedChanges:
+    """Withdraw the summaries that repeat an event which is superseded, rejected or quarantined, in the caller's transaction."""
     if event.type != Type.EPISODIC:
-        return 0
-    reach = find_reach(event, [event])
-    return withdraw_derived(actor, replace(reach, facts=())).changed if reach.summaries else 0
+        return DerivedChanges()
+    return withdraw_derived(actor, replace(find_reach(event, [event]), facts=()))
+
+
+def part_from_summaries(actor: Actor, moved: Sequence[Memory], group: Group) -> None:
+    """Withdraw the summaries of other groups that repeat what moved to this one; what is behind a moved one is listed again.
+
+    A change of its own: what moves back needs no summary, since the next cycle makes one.
+    """
+    with apart():
+        for some in batches(moved):
+            found = _find_summaries({row.root_key for row in some})
+            left = tuple(row for row in found if row.group_id != group.key)
+            withdraw_derived(actor, WithdrawalReach(some[0], left))
+            _compacted_behind(some).exclude(group=group).update(summary=None)
 
 
 def _find_summaries(roots: Collection[int]) -> list[Memory]:

@@ -31,6 +31,7 @@ from memories.models import Link, Memory, MovedSource, Proposal, ProposalStatus,
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.queries.versions import head_of
+from memories.store.derived import part_from_summaries
 from memories.store.threads import filter_tokens, find_or_create_threads, refresh_threads
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
 from memories.types import Scope, State, Type
@@ -367,6 +368,7 @@ def _carry_out_move(actor: Actor, plan: MovePlan, *, reason: str) -> tuple[str, 
     for keys in batches([row.pk for row in rows]):
         waiting.filter(memory__in=keys).update(group=plan.target)
     record_sources(rows, plan.source, plan.target)
+    part_from_summaries(actor, rows, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
     heads = [family.head for family in plan.moving]
     return tuple(
