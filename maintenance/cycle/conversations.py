@@ -11,27 +11,26 @@ from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from access.audit.operations import Operation
-from maintenance.cycle.compaction import record_summary
+from maintenance.cycle.compaction import put_in_place
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
+from maintenance.cycle.vectors import usable_encoder
 from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
 from memories.models import Memory, Thread
-from memories.store import PreparedDraft, insert_version
-from memories.store.pieces import available_encoder, embed_passages, passage_of
+from memories.store import PreparedDraft
+from memories.store.pieces import embed_passages, passage_of
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
-from memories.types import CONVERSATION_SOURCE, Scope, State, Trust, Type
+from memories.types import CONVERSATION_SOURCE, VISIBLE_TRUSTS, Scope, State, Type
 
 _LEAST_TURNS: Final = 6
 REST: Final = timedelta(hours=1)  # without a new turn
 MAX_TURNS: Final = 400  # the newest ones of a long conversation
 LINES: Final = 5
-COUNTED: Final = (Trust.ACTIVE, Trust.VERIFIED)
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class SummariseConversations:
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """The next conversation without a summary, or with turns newer than it."""
-        encoder = available_encoder()
+        encoder = usable_encoder()
         after = int(cursor or 0)
         while encoder is not None and (thread := _next_due(turn, after)) is not None:
             after = thread.key
@@ -71,7 +70,7 @@ def _next_due(turn: Turn, after: int) -> Thread | None:
     rows = rows.filter(~Exists(turns.filter(created_at__gt=turn.now - REST)))
     unseen = Q(summary=None) | Exists(turns.filter(created_at__gt=OuterRef("summary__created_at")))
     counted = rows.filter(unseen).annotate(
-        turns=Count("memories", filter=Q(memories__state=State.LIVE, memories__trust__in=COUNTED))
+        turns=Count("memories", filter=Q(memories__state=State.LIVE, memories__trust__in=VISIBLE_TRUSTS))
     )
     return counted.filter(turns__gte=_LEAST_TURNS).select_related("summary", "group").order_by("key").first()
 
@@ -79,7 +78,7 @@ def _next_due(turn: Turn, after: int) -> Thread | None:
 def _live_turns(thread: Any) -> Any:
     """The turns of a thread that a summary may quote."""
     return Memory.objects.filter(
-        thread=thread, type=Type.EPISODIC, state=State.LIVE, trust__in=COUNTED, position__isnull=False
+        thread=thread, type=Type.EPISODIC, state=State.LIVE, trust__in=VISIBLE_TRUSTS, position__isnull=False
     )
 
 
@@ -95,7 +94,7 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _Conversati
     if not made.text.strip() or not quoted:
         return None
     moments = [row.moment for row in turns]
-    is_everybodys = all(row.scope == Scope.GLOBAL for row in quoted)
+    is_everybodys = all(row.scope == Scope.GLOBAL for row in turns)  # its title is of all of them
     draft = admit_draft(
         turn,
         Draft(
@@ -127,22 +126,17 @@ def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
 
 
 def write_summary(turn: Turn, ready: _ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
-    """Write the summary and retire the former one; nothing if a quoted turn changed meanwhile."""
+    """Write the summary in the place of a former one; nothing if a quoted turn changed meanwhile."""
     fresh = _live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
-    if fresh.count() < len(ready.quoted):
+    if dict(fresh.values_list("key", "updated_at")) != {row.key: row.updated_at for row in ready.quoted}:
         return {}
     model = ready.prepared.embedded.model
     withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
     withdrawn.refresh()
     if withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector):
         return {}
-    summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    record_summary(turn, summary, ready.prepared, ready.quoted, recorder)
     former = ready.thread.summary
-    if former is not None and former.state == State.LIVE:
-        recorder.retire(
-            former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
-            state=State.SUPERSEDED,
-        )  # fmt: skip
+    standing = former if former is not None and former.state == State.LIVE else None
+    summary = put_in_place(turn, standing, ready.prepared, ready.quoted, recorder)
     recorder.edit(ready.thread, summary_id=summary.key)
     return {"conversations": 1}

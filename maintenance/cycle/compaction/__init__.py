@@ -5,36 +5,32 @@ sentence of each of its events; where that would be more than _COVERED_SHARE of 
 that says what the events are about.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 from access.audit.operations import Operation
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, key_terms, span_text
-from maintenance.cycle.compaction.topics import WINDOW, find_topics
 from maintenance.cycle.compaction.weeks import (
-    AT_LEAST,
     Week,
     find_months,
     find_named,
     find_weeks,
+    quotable,
     summaries,
     week_of,
 )
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, NotAdmitted, Turn, admit_draft
-from maintenance.cycle.vectors import read_vectors
+from maintenance.cycle.vectors import read_vectors, usable_encoder
 from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
-from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version, record_findings
-from memories.store.pieces import available_encoder, embed_passages, indexed_model, passage_of
+from memories.models import LinkKind, Memory
+from memories.store import PreparedDraft
+from memories.store.pieces import embed_passages, passage_of
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import SUMMARY_SOURCE, Scope, State, Trust, Type
@@ -72,39 +68,26 @@ class Compact:
         encoder = usable_encoder()
         if encoder is None:
             return None
-        place: dict[str, Any] = cursor or {"todo": self._find(turn), "after": 0}
+        place: dict[str, Any] = cursor or {"todo": [*find_weeks(turn), *find_months(turn)], "after": 0}
         while place["todo"]:
-            (kind, stored), place = place["todo"][0], place | {"todo": place["todo"][1:]}
-            ready = prepare_summary(turn, Week.from_json(stored), encoder, is_month=kind == "month")
-            if ready is not None:
-                return Batch(place, partial(write_summary, turn, ready))
-        events = find_named(turn, after=place["after"], limit=ROWS)
-        if not events:
-            return None
-        return Batch(place | {"after": events[-1].key}, partial(_compact_events, events))
-
-    @staticmethod
-    def _find(turn: Turn) -> list[Any]:
-        found = (("week", find_weeks(turn)), ("month", find_months(turn)))
-        return [[kind, week.as_json()] for kind, weeks in found for week in weeks]
+            week, place = Week(*place["todo"][0]), place | {"todo": place["todo"][1:]}
+            if (ready := _prepare_summary(turn, week, encoder)) is not None:
+                return Batch(place, partial(_write_summary, turn, ready))
+        named = find_named(turn).filter(key__gt=place["after"])
+        keys = list(named.values_list("key", flat=True)[:ROWS])
+        return Batch(place | {"after": keys[-1]}, partial(_compact_events, turn, keys)) if keys else None
 
 
-def usable_encoder() -> Encoder | None:
-    """The encoder of the index's model; None if it is unavailable, so that vectors cannot be compared."""
-    encoder = available_encoder()
-    return encoder if encoder is not None and indexed_model() == encoder.model_id else None
-
-
-def prepare_summary(turn: Turn, week: Week, encoder: Encoder, *, is_month: bool) -> _ReadySummary | None:
+def _prepare_summary(turn: Turn, week: Week, encoder: Encoder) -> _ReadySummary | None:
     """Draft and embed a summary, before any transaction; None if an event changed meanwhile."""
-    sources = _read_sources(week)
+    sources = _read_sources(turn, week)
     if len(sources) < len(week.keys):
         return None
     withdrawn = turn.withdrawn.setdefault(encoder.model_id, WithdrawnTexts(turn.group.key, encoder.model_id))
     withdrawn.refresh()
     for text, form in _texts(sources, encoder):
         try:
-            draft = _draft_summary(turn, week, sources, text, form, is_month=is_month)
+            draft = _draft_summary(turn, week, sources, text, form)
         except NotAdmitted:
             continue
         [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
@@ -116,10 +99,9 @@ def prepare_summary(turn: Turn, week: Week, encoder: Encoder, *, is_month: bool)
     return None
 
 
-def _read_sources(week: Week) -> list[Memory]:
+def _read_sources(turn: Turn, week: Week) -> list[Memory]:
     """The events or summaries, as they are now, in the order of the week."""
-    rows = Memory.objects.filter(key__in=week.keys, state=State.LIVE).select_related("group", "thread")
-    found = {row.key: row for row in rows}
+    found = quotable(turn, week.scope).in_bulk(week.keys)
     return [found[key] for key in week.keys if key in found]
 
 
@@ -150,7 +132,7 @@ def _events_of(sources: Sequence[Memory]) -> int:
 
 def _summarise(sources: Sequence[Memory], title: str, encoder: Encoder) -> Summary:
     """The configured summariser's text, its lines in a paragraph for each topic."""
-    events = [SummarySource(s.id, s.content, s.moment, s.importance) for s in sources]
+    events = [SummarySource(s.id, _body_of(s), s.moment, s.importance) for s in sources]
     made = get_summariser().summarise(events, title=title, sentences=min(len(events), SENTENCES))
     topics = _topics_of(sources, encoder)
     paragraphs = dict[int, list[str]]()
@@ -161,25 +143,39 @@ def _summarise(sources: Sequence[Memory], title: str, encoder: Encoder) -> Summa
     return Summary("\n\n".join([title, *("\n".join(lines) for lines in paragraphs.values())]), made.lines)
 
 
+def _body_of(source: Memory) -> str:
+    """What it says; of a summary without its title."""
+    return source.content.split(":\n", 1)[-1] if source.source == SUMMARY_SOURCE else source.content
+
+
 def _topics_of(sources: Sequence[Memory], encoder: Encoder) -> dict[Any, int]:
-    """The topic of each event that has one, by its id: its thread, or those events that are alike."""
+    """The topic of each event that has one, by its id: its thread, or those events that are alike.
+
+    In order of time, each joins the topic whose events have the highest mean cosine with it, or begins one.
+    """
     topics: dict[Any, int] = {s.id: -2 - s.thread_id for s in sources if s.thread_id is not None}
-    alone = [source for source in sources if source.id not in topics][:WINDOW]
+    alone = [source for source in sources if source.id not in topics]
     vectors = read_vectors([source.key for source in alone], encoder=encoder)
-    known = [source for source in alone if source.key in vectors]
-    if len(known) < AT_LEAST:
-        return topics
-    found = find_topics(np.stack([vectors[s.key] for s in known]), cosine=_COSINE, at_least=2)
-    return topics | {known[row].id: number for number, rows in enumerate(found) for row in rows}
+    found = list[tuple[Any, list[Memory]]]()  # the sum of the vectors of each topic, and its events
+    for source in (source for source in alone if source.key in vectors):
+        cosines = [float(total @ vectors[source.key]) / len(events) for total, events in found]
+        if (nearest := max(cosines, default=0.0)) >= _COSINE:
+            total, events = found[cosines.index(nearest)]
+            total += vectors[source.key]
+            events.append(source)
+        else:
+            found.append((vectors[source.key].copy(), [source]))
+    shared = [events for _, events in found if len(events) > 1]
+    return topics | {event.id: number for number, events in enumerate(shared) for event in events}
 
 
-def _draft_summary(
-    turn: Turn, week: Week, sources: Sequence[Memory], text: str, form: str, *, is_month: bool
-) -> Draft:
+def _draft_summary(turn: Turn, week: Week, sources: Sequence[Memory], text: str, form: str) -> Draft:
     """The summary as a draft, its scope no wider and its confidence no higher than its sources'. Raises NotAdmitted."""
     moments = [source.moment for source in sources]
     ends = [source.valid_to for source in sources if source.source == SUMMARY_SOURCE and source.valid_to]
-    covered = {"months": [week.first]} if is_month else {"weeks": sorted({week_of(at) for at in moments})}
+    covered = (
+        {"months": [week.first]} if week.is_month else {"weeks": sorted({week_of(at) for at in moments})}
+    )
     return admit_draft(
         turn,
         Draft(
@@ -196,58 +192,54 @@ def _draft_summary(
     )
 
 
-def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[str, int]:
+def _write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[str, int]:
     """Write the summary in the place of a former one; nothing if an event changed meanwhile."""
-    if [row.updated_at for row in _read_sources(ready.week)] != [row.updated_at for row in ready.sources]:
+    fresh = _read_sources(turn, ready.week)
+    if [row.updated_at for row in fresh] != [row.updated_at for row in ready.sources]:
         return {}
     newly_withdrawn = ready.withdrawn.refresh()
     if ready.withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector, among=newly_withdrawn):
         return {}
-    summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    record_summary(turn, summary, ready.prepared, ready.sources, recorder)
-    former = summaries(turn).filter(key=ready.week.replaces or 0).select_related("group").first()
+    former = (
+        summaries(turn).filter(key=ready.week.replaces or 0).select_related("group", "summary__group").first()
+    )
+    summary = put_in_place(turn, former, ready.prepared, ready.sources, recorder)
+    if former is not None:
+        _put_behind(Memory.objects.filter(summary=former), summary.key, recorder)
+        if (month := former.summary) is not None:  # the next run makes one of all its weeks
+            reason = f"its week was made anew as {summary.id}"
+            recorder.retire(month, Operation.RUN, reason=reason, at=turn.now, state=State.SUPERSEDED)
+            _put_behind(Memory.objects.filter(summary=month), None, recorder)
+    if not ready.week.is_month:
+        return {"summaries": 1}
+    return {"summaries": 1, "compacted": _put_behind(ready.sources, summary.key, recorder)}
+
+
+def put_in_place(
+    turn: Turn,
+    former: Memory | None,
+    prepared: PreparedDraft,
+    sources: Sequence[Memory],
+    recorder: Recorder,
+) -> Memory:
+    """Write a summary in the place of a former one, and link it to its sources."""
+    summary = recorder.store(prepared, turn.group, trust=Trust.ACTIVE, at=turn.now)
+    recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
     if former is not None:
         recorder.retire(
             former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
             state=State.SUPERSEDED,
         )  # fmt: skip
-        behind = [*Memory.objects.filter(summary=former)]
-        recorder.edit_many(behind, summary_id=[summary.key] * len(behind))
-    # A month: its weeks go behind it at once.
-    if any(source.source == SUMMARY_SOURCE for source in ready.sources):
-        return {"summaries": 1} | _put_behind(ready.sources, [summary.key] * len(ready.sources), recorder)
-    return {"summaries": 1}
+    return summary
 
 
-def record_summary(
-    turn: Turn, summary: Memory, prepared: PreparedDraft, sources: Sequence[Memory], recorder: Recorder
-) -> None:
-    """Record the new summary for undo and the audit log with what the guard found, and link it to its sources."""
-    record_findings([(summary, prepared.draft.findings)])
-    recorder.log(
-        Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
-    )
-    recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
-
-
-def _compact_events(events: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
+def _compact_events(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
     """Put the events behind the summaries that name them, unless they changed meanwhile."""
-    fresh = Memory.objects.filter(key__in=[event.key for event in events], summary=None, state=State.LIVE)
-    standing = [*fresh.select_for_update()]
-    named = _summaries_naming(standing)
-    going = [row for row in standing if row.root_key in named]
-    return _put_behind(going, [named[row.root_key] for row in going], recorder)
+    events = list(find_named(turn).filter(key__in=keys))
+    return {"compacted": recorder.edit_many(events, summary_id=[event.named for event in events])}
 
 
-def _summaries_naming(events: Sequence[Memory]) -> dict[int, int]:
-    """The key of the summary that names each event, by the event's root."""
-    links = Link.objects.filter(
-        kind=LinkKind.DERIVED, status=LinkStatus.OPEN, target__in=[event.root_key for event in events],
-        source__source=SUMMARY_SOURCE, source__state=State.LIVE,
-    )  # fmt: skip
-    return dict(links.values_list("target", "source"))
-
-
-def _put_behind(rows: Sequence[Memory], keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
-    done = recorder.edit_many(list(rows), summary_id=list(keys))
-    return {"compacted": done} if done else {}
+def _put_behind(rows: Iterable[Memory], summary: int | None, recorder: Recorder) -> int:
+    """Put rows behind a summary, or in front again; returns how many."""
+    rows = list(rows)
+    return recorder.edit_many(rows, summary_id=[summary] * len(rows))

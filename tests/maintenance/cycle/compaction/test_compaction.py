@@ -1,5 +1,6 @@
 """Compaction: each week's old events get a summary and go behind it; every question is answered as before."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +19,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
-from memories.lifecycle.verbs import pin, restore, retract, verify
+from memories.lifecycle.verbs import move, pin, quarantine, restore, retract, verify
 from memories.models import Link, LinkKind, Memory, MemoryFinding
 from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
@@ -218,11 +219,52 @@ def test_after_a_year_the_weeks_go_behind_their_month(ledger: Group) -> None:
     month = summaries()[-1]
     assert month.content.startswith("15 events, 8 May 2023 to ")
     assert month.metadata["months"] == ["2023-05"]
+    days = [line.split("] ")[0] for line in month.content.splitlines()[1:] if line]
+    assert (days, month.content.count("[")) == (["[8 May 2023", "[16 May 2023", "[22 May 2023"], 3)
     assert behind(weeks) == [month.key] * 3
     assert drive(Compact(), later)[0] == {}
     [item] = recall(operator(), RecallRequest("List what the checkout squad did", group="ledger")).items
     assert (item.memory, len({event.valid_from for event in item.events})) == (month, len(item.events))
     assert len({event.summary_id for event in item.events}) == 3
+
+
+def test_a_late_event_of_a_month_has_its_week_and_then_its_month_made_anew(ledger: Group) -> None:
+    for week in range(3):
+        happen(NOTES, start=MONDAY + week * WEEK)
+    drive(Compact(), turn_of(ledger))
+    later = turn_of(ledger, now=MONDAY + timedelta(days=365 + 23))
+    drive(Compact(), later)
+    [*weeks, former] = summaries()
+    [late] = happen(["The greenhouse got a new door."], start=MONDAY + timedelta(days=3))
+    _, _, run = drive(Compact(), later)
+    assert (fresh(former).state, fresh(weeks[0]).state) == ("superseded", "superseded")
+    assert len(summaries()) == 3
+    assert undo_run(operator(), run.id).kept == ()
+    assert (summaries(), behind(weeks)) == ([*weeks, former], [former.key] * 3)
+    drive(Compact(), later)
+    assert drive(Compact(), later)[0] == {"summaries": 1, "compacted": 3}
+    month = summaries()[-1]
+    assert (month.metadata["events"], behind(summaries()[:-1])) == (16, [month.key] * 3)
+    assert fresh(late).summary_id in {week.key for week in summaries()}
+
+
+@pytest.mark.parametrize("change", ["moved", "narrowed", "held back"])
+def test_an_interrupted_run_shows_nothing_that_may_no_longer_be_seen_there(
+    ledger: Group, garden: Group, alice: User, change: str
+) -> None:
+    happen(NOTES, scope="global")
+    [event, *_] = happen(NOTES, start=MONDAY + WEEK, scope="global")
+    first = Compact().next_batch(turn_of(ledger), None)
+    assert first is not None
+    assert first.cursor["todo"]
+    if change == "moved":
+        move(person(alice), event.id, to="garden")
+    elif change == "narrowed":
+        Memory.objects.filter(pk=event.pk).update(scope="group")
+    else:
+        quarantine(person(alice), event.id)
+    rest = Compact().next_batch(turn_of(ledger), json.loads(json.dumps(first.cursor)))
+    assert rest is None
 
 
 def test_what_a_person_keeps_or_doubts_stays_in_front(ledger: Group, alice: User) -> None:
