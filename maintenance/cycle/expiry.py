@@ -13,7 +13,9 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.decay import UNUSED_BELOW
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.queries.by_text import find_twin
 from memories.store.threads import refresh_around
+from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
 _KEPT_IMPORTANCE = 8
@@ -132,6 +134,9 @@ def _put_away(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
 
 
 def _wake_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    """Let a memory count again, unless its text was withdrawn since or is live in another row."""
+    if find_twin(memory) or find_withdrawn(memory.group, memory.scope, memory.content):
+        return False
     return recorder.retire(
         memory,
         Operation.RUN,

@@ -51,7 +51,7 @@ class _ReadyFact:
 
 @dataclass(frozen=True)
 class Promote:
-    """At least `promote_at_least` similar events, of as many days or threads, become a fact.
+    """At least PROMOTE_AT_LEAST similar events, of as many days or threads, become a fact.
 
     The events stay as they are; compacted ones count too. Events that are already half of some fact's evidence are
     not proposed again, whatever became of that fact.
@@ -64,7 +64,9 @@ class Promote:
         encoder = usable_encoder()
         if encoder is None:
             return None
-        after, plan = (cursor["after"], cursor["plan"]) if cursor else (turn.mark or 0, [])
+        after, plan = turn.mark or 0, list[RepeatedEvents]()
+        if cursor:
+            after, plan = cursor["after"], [RepeatedEvents(*stored) for stored in cursor["plan"]]
         while True:
             if plan:
                 now, plan = plan[:_FACTS_AT_ONCE], plan[_FACTS_AT_ONCE:]
@@ -73,28 +75,22 @@ class Promote:
             if not keys:
                 return None
             after = keys[-1]
-            plan = [
-                [found.representative, *found.keys] for found in find_repeated(turn, keys, encoder=encoder)
-            ]
+            plan = find_repeated(turn, keys, encoder=encoder)
             if not plan:
                 return _prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
 
 
 def _prepare_batch(
     turn: Turn,
-    clusters: Sequence[Sequence[int]],
+    clusters: Sequence[RepeatedEvents],
     *,
     after: int,
-    plan: Sequence[Sequence[int]],
+    plan: Sequence[RepeatedEvents],
     encoder: Encoder,
 ) -> Batch:
-    """The batch that writes these clusters, with `plan` as the rest; the last one marks keys up to `after` as done.
-
-    A cluster is the key of its representative followed by all its keys.
-    """
-    chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
+    """The batch that writes these clusters, with `plan` as the rest; the last one marks keys up to `after` as done."""
     proposals, stopped = list[_ReadyFact](), Counter[str]()
-    for one in chosen:
+    for one in clusters:
         try:
             if (ready := _prepare_fact(turn, one, encoder)) is not None:
                 proposals.append(ready)

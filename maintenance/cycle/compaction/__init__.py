@@ -68,8 +68,11 @@ class Compact:
         encoder = usable_encoder()
         if encoder is None:
             return None
-        place: dict[str, Any] = cursor or {"todo": [*find_weeks(turn), *find_months(turn)], "after": 0}
-        while place["todo"]:
+        place: dict[str, Any] = cursor or {"todo": find_weeks(turn), "after": None}
+        while place["todo"] or place["after"] is None:
+            if not place["todo"]:
+                place = {"todo": find_months(turn), "after": 0}
+                continue
             week, place = Week(*place["todo"][0]), place | {"todo": place["todo"][1:]}
             if (ready := _prepare_summary(turn, week, encoder)) is not None:
                 return Batch(place, partial(_write_summary, turn, ready))
@@ -206,7 +209,7 @@ def _write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict
     summary = put_in_place(turn, former, ready.prepared, ready.sources, recorder)
     if former is not None:
         _put_behind(Memory.objects.filter(summary=former), summary.key, recorder)
-        if (month := former.summary) is not None:  # the next run makes one of all its weeks
+        if (month := former.summary) is not None:  # it is made anew of all its weeks
             reason = f"its week was made anew as {summary.id}"
             recorder.retire(month, Operation.RUN, reason=reason, at=turn.now, state=State.SUPERSEDED)
             _put_behind(Memory.objects.filter(summary=month), None, recorder)

@@ -125,10 +125,14 @@ def find_weeks(turn: Turn) -> list[Week]:
             if len(keys) >= AT_LEAST:
                 found.append(Week(first, scope, tuple(keys)))
                 first, keys = "", []
-        waits_since = turn.now - timedelta(days=turn.limits.compact_after_days + _LAST_DAYS)
+        if last >= turn.now - timedelta(days=turn.limits.compact_after_days + _LAST_DAYS):
+            continue
         before = [(week, key) for (of, week), key in known.items() if of == scope and week < first]
-        if before and last < waits_since:
-            late.setdefault(max(before)[1], []).extend(keys)
+        week, summary = max(before, default=("", 0))
+        if keys and found and found[-1].scope == scope and found[-1].first > week:
+            found[-1] = found[-1]._replace(keys=(*found[-1].keys, *keys))
+        elif summary:
+            late.setdefault(summary, []).extend(keys)
     return [*found, *_weeks_anew(turn, late)]
 
 

@@ -19,7 +19,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
-from memories.lifecycle.verbs import move, pin, quarantine, restore, retract, verify
+from memories.lifecycle.verbs import dispute, move, pin, quarantine, restore, retract, verify
 from memories.models import Link, LinkKind, Memory, MemoryFinding
 from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
@@ -142,6 +142,28 @@ def test_who_asks_for_many_gets_those_of_one_week_together(ledger: Group) -> Non
     assert [encoder.count_tokens(each.show()) for each in (answer, small)] == [answer.tokens, small.tokens]
 
 
+def test_what_an_answer_warns_about_is_not_told_with_the_others(ledger: Group, alice: User) -> None:
+    events = happen([f"{note} {' '.join(NOTES[3:])}" for note in NOTES])
+    drive(Compact(), turn_of(ledger))
+    dispute(person(alice), events[0].id, reason="Ines was ill")
+    items = recall(operator(), RecallRequest("List what the checkout squad did", group="ledger")).items
+    assert [(item.memory.key, len(item.events)) for item in items if "Ines was ill" in item.label] == [
+        (events[0].key, 0)
+    ]
+    assert max(len(item.events) for item in items) == 4
+
+
+def test_a_question_about_a_time_gets_the_events_without_their_summary(ledger: Group) -> None:
+    events = happen(NOTES)
+    drive(Compact(), turn_of(ledger))
+    for asked, told in (("What happened in May 2023?", 5), ("List everything from May 2023", 1)):
+        items = recall(operator(), RecallRequest(asked, group="ledger")).items
+        assert len(items) == told
+        assert {found.key for item in items for found in item.events or [item.memory]} == {
+            event.key for event in events
+        }
+
+
 def test_one_liners_get_an_index_and_go_behind_it_later(ledger: Group) -> None:
     events = happen([*DEPLOYS, *UNRELATED])
     assert drive(Compact(), turn_of(ledger))[0] == {"summaries": 1}
@@ -237,15 +259,22 @@ def test_a_late_event_of_a_month_has_its_week_and_then_its_month_made_anew(ledge
     [*weeks, former] = summaries()
     [late] = happen(["The greenhouse got a new door."], start=MONDAY + timedelta(days=3))
     _, _, run = drive(Compact(), later)
+    [*others, month] = summaries()
     assert (fresh(former).state, fresh(weeks[0]).state) == ("superseded", "superseded")
-    assert len(summaries()) == 3
+    assert (month.metadata["events"], behind(others)) == (16, [month.key] * 3)
+    assert fresh(late).summary_id in {week.key for week in others}
+    assert drive(Compact(), later)[0] == {}
     assert undo_run(operator(), run.id).kept == ()
     assert (summaries(), behind(weeks)) == ([*weeks, former], [former.key] * 3)
-    drive(Compact(), later)
-    assert drive(Compact(), later)[0] == {"summaries": 1, "compacted": 3}
-    month = summaries()[-1]
-    assert (month.metadata["events"], behind(summaries()[:-1])) == (16, [month.key] * 3)
-    assert fresh(late).summary_id in {week.key for week in summaries()}
+
+
+def test_one_pass_does_all_the_work_of_an_old_diary(ledger: Group) -> None:
+    for week in range(3):
+        happen(NOTES, start=MONDAY + week * WEEK)
+    happen(["The greenhouse got a new door."], start=MONDAY + 3 * WEEK)
+    later = turn_of(ledger, now=MONDAY + timedelta(days=500))
+    assert drive(Compact(), later)[0] == {"summaries": 4, "compacted": 19}
+    assert drive(Compact(), later)[0] == {}
 
 
 @pytest.mark.parametrize("change", ["moved", "narrowed", "held back"])
