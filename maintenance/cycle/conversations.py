@@ -11,20 +11,16 @@ from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from maintenance.cycle.compaction import put_in_place
+from maintenance.cycle.compaction import ReadySummary, make_ready, put_in_place
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.recorder import Recorder
-from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
+from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn
 from maintenance.cycle.vectors import usable_encoder
 from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
 from memories.models import Memory, Thread
-from memories.store import PreparedDraft
-from memories.store.pieces import embed_passages, passage_of
-from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import CONVERSATION_SOURCE, VISIBLE_TRUSTS, Scope, State, Type
 
 _LEAST_TURNS: Final = 6
@@ -46,21 +42,12 @@ class SummariseConversations:
         while encoder is not None and (thread := _next_due(turn, after)) is not None:
             after = thread.key
             try:
-                ready = prepare_summary(turn, thread, encoder)
+                ready = _prepare_summary(turn, thread, encoder)
             except NotAdmitted:
                 return Batch(cursor=after, write=lambda _: NOT_ADMITTED)
             if ready is not None:
-                return Batch(cursor=after, write=partial(write_summary, turn, ready))
+                return Batch(cursor=after, write=partial(_write_summary, turn, thread, ready))
         return None
-
-
-@dataclass(frozen=True)
-class _ConversationSummary:
-    """A summary ready to be written, and the turns it quotes."""
-
-    thread: Thread
-    quoted: tuple[Memory, ...]
-    prepared: PreparedDraft
 
 
 def _next_due(turn: Turn, after: int) -> Thread | None:
@@ -82,7 +69,7 @@ def _live_turns(thread: Any) -> Any:
     )
 
 
-def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _ConversationSummary | None:
+def _prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> ReadySummary | None:
     """A summary of the newest turns, embedded before any transaction; None if none is possible."""
     rows = list(
         _live_turns(thread.key).select_related("group", "thread").order_by("-position", "-key")[:MAX_TURNS]
@@ -95,24 +82,18 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _Conversati
         return None
     moments = [row.moment for row in turns]
     is_everybodys = all(row.scope == Scope.GLOBAL for row in turns)  # its title is of all of them
-    draft = admit_draft(
-        turn,
-        Draft(
-            made.text,
-            type=Type.EPISODIC,
-            group=turn.group.slug,
-            scope=Scope.GROUP if turn.group.private or not is_everybodys else Scope.GLOBAL,
-            metadata={"conversation": thread.name, "turns": len(turns)},
-            source=CONVERSATION_SOURCE,
-            valid_from=min(moments),
-            valid_to=max(moments),
-            **inherited_fields(quoted),
-        ),
+    draft = Draft(
+        made.text,
+        type=Type.EPISODIC,
+        group=turn.group.slug,
+        scope=Scope.GROUP if turn.group.private or not is_everybodys else Scope.GLOBAL,
+        metadata={"conversation": thread.name, "turns": len(turns)},
+        source=CONVERSATION_SOURCE,
+        valid_from=min(moments),
+        valid_to=max(moments),
+        **inherited_fields(quoted),
     )
-    if find_withdrawn(turn.group, draft.scope, draft.content):
-        return None
-    [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
-    return _ConversationSummary(thread, quoted, PreparedDraft(draft, embedded))
+    return make_ready(turn, draft, quoted, encoder)
 
 
 def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
@@ -125,18 +106,12 @@ def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
     return get_summariser().summarise(events, title=title, sentences=LINES)
 
 
-def write_summary(turn: Turn, ready: _ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
+def _write_summary(turn: Turn, thread: Thread, ready: ReadySummary, recorder: Recorder) -> Mapping[str, int]:
     """Write the summary in the place of a former one; nothing if a quoted turn changed meanwhile."""
-    fresh = _live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
-    if dict(fresh.values_list("key", "updated_at")) != {row.key: row.updated_at for row in ready.quoted}:
-        return {}
-    model = ready.prepared.embedded.model
-    withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
-    withdrawn.refresh()
-    if withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector):
-        return {}
-    former = ready.thread.summary
+    former = thread.summary
     standing = former if former is not None and former.state == State.LIVE else None
-    summary = put_in_place(turn, standing, ready.prepared, ready.quoted, recorder)
-    recorder.edit(ready.thread, summary_id=summary.key)
+    summary = put_in_place(turn, standing, ready, _live_turns(thread.key), recorder)
+    if summary is None:
+        return {}
+    recorder.edit(thread, summary_id=summary.key)
     return {"conversations": 1}

@@ -6,9 +6,12 @@ that says what the events are about.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from django.db.models import QuerySet
 
 from access.audit.operations import Operation
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, key_terms, span_text
@@ -32,7 +35,6 @@ from memories.models import LinkKind, Memory
 from memories.store import PreparedDraft
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import SUMMARY_SOURCE, Scope, State, Trust, Type
 
 SENTENCES: Final = 60  # of a summary; a week that says more distinct things gets an index
@@ -45,13 +47,11 @@ _COSINE = 0.35
 
 
 @dataclass(frozen=True)
-class _ReadySummary:
-    """A summary ready to be written, with its sources in order of time and the withdrawn texts that it was compared with."""
+class ReadySummary:
+    """A summary ready to be written, with the sources that it is linked to."""
 
-    week: Week
-    sources: tuple[Memory, ...]
     prepared: PreparedDraft
-    withdrawn: WithdrawnTexts
+    sources: Sequence[Memory]
 
 
 @dataclass(frozen=True)
@@ -75,37 +75,37 @@ class Compact:
                 continue
             week, place = Week(*place["todo"][0]), place | {"todo": place["todo"][1:]}
             if (ready := _prepare_summary(turn, week, encoder)) is not None:
-                return Batch(place, partial(_write_summary, turn, ready))
+                return Batch(place, partial(_write_summary, turn, week, ready))
         named = find_named(turn).filter(key__gt=place["after"])
         keys = list(named.values_list("key", flat=True)[:ROWS])
         return Batch(place | {"after": keys[-1]}, partial(_compact_events, turn, keys)) if keys else None
 
 
-def _prepare_summary(turn: Turn, week: Week, encoder: Encoder) -> _ReadySummary | None:
+def _prepare_summary(turn: Turn, week: Week, encoder: Encoder) -> ReadySummary | None:
     """Draft and embed a summary, before any transaction; None if an event changed meanwhile."""
-    sources = _read_sources(turn, week)
-    if len(sources) < len(week.keys):
+    found = quotable(turn, week.scope).in_bulk(week.keys)
+    if len(found) < len(week.keys):
         return None
-    withdrawn = turn.withdrawn.setdefault(encoder.model_id, WithdrawnTexts(turn.group.key, encoder.model_id))
-    withdrawn.refresh()
+    sources = [found[key] for key in week.keys]
     for text, form in _texts(sources, encoder):
-        try:
+        with suppress(NotAdmitted):
             draft = _draft_summary(turn, week, sources, text, form)
-        except NotAdmitted:
-            continue
-        [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
-        prepared = PreparedDraft(draft, embedded)
-        if not find_withdrawn(turn.group, draft.scope, text) and not withdrawn.doubt_about(
-            draft, prepared.vector
-        ):
-            return _ReadySummary(week, tuple(sources), prepared, withdrawn)
+            if (ready := make_ready(turn, draft, sources, encoder)) is not None:
+                return ready
     return None
 
 
-def _read_sources(turn: Turn, week: Week) -> list[Memory]:
-    """The events or summaries, as they are now, in the order of the week."""
-    found = quotable(turn, week.scope).in_bulk(week.keys)
-    return [found[key] for key in week.keys if key in found]
+def make_ready(turn: Turn, draft: Draft, sources: Sequence[Memory], encoder: Encoder) -> ReadySummary | None:
+    """A summary as the guard admits it, embedded; None if it restates what was withdrawn. Raises NotAdmitted."""
+    draft = admit_draft(turn, draft)
+    [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
+    prepared, withdrawn = PreparedDraft(draft, embedded), turn.withdrawn_texts(embedded.model)
+    withdrawn.refresh()
+    if find_withdrawn(turn.group, draft.scope, draft.content) or withdrawn.doubt_about(
+        draft, prepared.vector
+    ):
+        return None
+    return ReadySummary(prepared, sources)
 
 
 def _texts(sources: Sequence[Memory], encoder: Encoder) -> Iterator[tuple[str, str]]:
@@ -173,61 +173,57 @@ def _topics_of(sources: Sequence[Memory], encoder: Encoder) -> dict[Any, int]:
 
 
 def _draft_summary(turn: Turn, week: Week, sources: Sequence[Memory], text: str, form: str) -> Draft:
-    """The summary as a draft, its scope no wider and its confidence no higher than its sources'. Raises NotAdmitted."""
+    """The summary as a draft, its scope no wider and its confidence no higher than its sources'."""
     moments = [source.moment for source in sources]
     ends = [source.valid_to for source in sources if source.source == SUMMARY_SOURCE and source.valid_to]
     covered = (
         {"months": [week.first]} if week.is_month else {"weeks": sorted({week_of(at) for at in moments})}
     )
-    return admit_draft(
-        turn,
-        Draft(
-            text,
-            type=Type.EPISODIC,
-            group=turn.group.slug,
-            scope=Scope.GROUP if turn.group.private else week.scope,
-            metadata={"events": _events_of(sources), "form": form, **covered},
-            source=SUMMARY_SOURCE,
-            valid_from=min(moments),
-            valid_to=max([*moments, *ends]),
-            **inherited_fields(sources),
-        ),
+    return Draft(
+        text,
+        type=Type.EPISODIC,
+        group=turn.group.slug,
+        scope=Scope.GROUP if turn.group.private else week.scope,
+        metadata={"events": _events_of(sources), "form": form, **covered},
+        source=SUMMARY_SOURCE,
+        valid_from=min(moments),
+        valid_to=max([*moments, *ends]),
+        **inherited_fields(sources),
     )
 
 
-def _write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[str, int]:
+def _write_summary(turn: Turn, week: Week, ready: ReadySummary, recorder: Recorder) -> dict[str, int]:
     """Write the summary in the place of a former one; nothing if an event changed meanwhile."""
-    fresh = _read_sources(turn, ready.week)
-    if [row.updated_at for row in fresh] != [row.updated_at for row in ready.sources]:
+    former = summaries(turn).filter(key=week.replaces or 0).select_related("group", "summary__group").first()
+    summary = put_in_place(turn, former, ready, quotable(turn, week.scope), recorder)
+    if summary is None:
         return {}
-    newly_withdrawn = ready.withdrawn.refresh()
-    if ready.withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector, among=newly_withdrawn):
-        return {}
-    former = (
-        summaries(turn).filter(key=ready.week.replaces or 0).select_related("group", "summary__group").first()
-    )
-    summary = put_in_place(turn, former, ready.prepared, ready.sources, recorder)
     if former is not None:
         _put_behind(Memory.objects.filter(summary=former), summary.key, recorder)
         if (month := former.summary) is not None:  # it is made anew of all its weeks
             reason = f"its week was made anew as {summary.id}"
             recorder.retire(month, Operation.RUN, reason=reason, at=turn.now, state=State.SUPERSEDED)
             _put_behind(Memory.objects.filter(summary=month), None, recorder)
-    if not ready.week.is_month:
+    if not week.is_month:
         return {"summaries": 1}
     return {"summaries": 1, "compacted": _put_behind(ready.sources, summary.key, recorder)}
 
 
 def put_in_place(
-    turn: Turn,
-    former: Memory | None,
-    prepared: PreparedDraft,
-    sources: Sequence[Memory],
-    recorder: Recorder,
-) -> Memory:
-    """Write a summary in the place of a former one, and link it to its sources."""
+    turn: Turn, former: Memory | None, ready: ReadySummary, among: QuerySet[Memory], recorder: Recorder
+) -> Memory | None:
+    """Write a summary in the place of a former one, and link it to its sources.
+
+    None if one of these changed meanwhile or is not `among` those any more, or a text was withdrawn that the summary restates.
+    """
+    prepared, sources = ready.prepared, {row.key: row.updated_at for row in ready.sources}
+    withdrawn = turn.withdrawn_texts(prepared.embedded.model)
+    if dict(among.filter(key__in=sources).values_list("key", "updated_at")) != sources:
+        return None
+    if withdrawn.doubt_about(prepared.draft, prepared.vector, among=withdrawn.refresh()):
+        return None
     summary = recorder.store(prepared, turn.group, trust=Trust.ACTIVE, at=turn.now)
-    recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
+    recorder.link_new(summary, ready.sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
     if former is not None:
         recorder.retire(
             former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
