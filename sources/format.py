@@ -66,7 +66,16 @@ MEMORY = RecordKind(
     ("id", *FIELDS),
     ("group", "thread", "root", "superseded_by", "token", "author"),
     moving=frozenset(
-        {"access_count", "last_accessed", "decayed_at", "updated_at", "superseded_by", "token", "author"}
+        {
+            "access_count",
+            "last_accessed",
+            "decayed_at",
+            "updated_at",
+            "confirmed_at",
+            "superseded_by",
+            "token",
+            "author",
+        }
     ),
     older=OLDER_VALUES,
     # The content is looked at by itself.

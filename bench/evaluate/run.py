@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from memories.recall import RecallRequest, recall
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
 from memories.recall.scoring import Trace
+from memories.types import SUMMARY_SOURCES
 from sources.importing.formats.texts import TEXTS
 from sources.importing.importer import CORPUS
 
 RUN_DEPTH = 100  # ids kept of each ranking
+_SUMMARIES = frozenset(SUMMARY_SOURCES)
 
 Progress = Callable[[str, int], object]  # step, done
 
@@ -87,8 +89,14 @@ def run_queries(
     The measured time covers search and ranking only.
     """
     names = dict(Memory.objects.values_list("key", "source_ref"))
-    slugs = {query.group for query in queries}
-    visibilities = {s: recallable_by(actor, None if is_everywhere else find_group(actor, s)) for s in slugs}
+    visibilities = {
+        # As recall does: a summary stands for events, and each of them is found by itself.
+        slug: replace(
+            recallable_by(actor, None if is_everywhere else find_group(actor, slug)),
+            without_sources=_SUMMARIES,
+        )
+        for slug in {query.group for query in queries}
+    }
     run: dict[str, list[str]] = {}
     times: list[float] = []
     for done, query in enumerate(queries, start=1):

@@ -25,7 +25,7 @@ GUARDED = (
 # Badges and labels of pages, and words of runs and steps.
 MORE_WORDS = frozenset(
     """pinned|dry run|damaged|sound|well|wrong|off|preview|archived|private|open|group|via|tag|deactivated|superuser
-    |curator|member|conflict|duplicate|candidate|disputed|quarantined|proposal|promotion|sensitive|line|password|current
+    |curator|member|conflict|duplicate|candidate|disputed|quarantined|proposal|promotion|unconfirmed|sensitive|line|password|current
     |ended|suspended|revoked|expired|valid|idle|due|overdue|asked|running|paused|failing|done|approve|reject|merge|replace
     |tagged|untagged|hybrid|keyword|vector|worker|cycle|cleanup|import|decay|expire|compact|promote|clean up|findings
     |duplicates and conflicts|decayed|compacted|put to sleep|woken|promoted|summary|summaries|summary dropped|summaries dropped|conversations

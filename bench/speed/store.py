@@ -21,6 +21,7 @@ import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from access.groups import create_group
@@ -152,6 +153,7 @@ def make_memory(number: int, text: str, group_key: int) -> Memory:
         group_id=group_key,
         created_at=at,
         updated_at=at,
+        confirmed_at=timezone.now(),  # else the Review asks whether it is still true
         filter=f"ingroup{group_key}",
     )
 

@@ -14,6 +14,7 @@ from maintenance.cycle.step import Batch, Turn
 from memories.decay import UNUSED_BELOW
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.by_text import find_twin
+from memories.store.derived import withdraw_summaries
 from memories.store.threads import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import SUMMARY_SOURCES, State, Trust, Type
@@ -112,13 +113,16 @@ def _prepare_retirements(
 
 
 def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
-    return recorder.retire(
+    is_expired = recorder.retire(
         memory,
         Operation.RUN,
         reason=f"expired on {memory.expires_at:%Y-%m-%d %H:%M}",
         at=turn.now,
         state=State.EXPIRED,
     )
+    if is_expired:
+        withdraw_summaries(recorder.actor, memory)
+    return is_expired
 
 
 def _put_away(memory: Memory, turn: Turn, recorder: Recorder) -> bool:

@@ -184,6 +184,7 @@ RECORD_FIELDS: Final = (
     _bookkeeping("retired_at", Moment(), is_optional=True),
     _bookkeeping("state_changed_at", Moment(), is_optional=True),
     _bookkeeping("updated_at", Moment(), is_returned=True),
+    _bookkeeping("confirmed_at", Moment(), is_optional=True, older=None, merge=latest),
     RecordField(
         "expires_at",
         Moment(),

@@ -92,7 +92,7 @@ def _carry_out_merge(
     def follow_up() -> DerivedChanges:
         nonlocal survivor
         survivor, followed = _unite(actor, source, into, ready, reason=reason)
-        return followed
+        return replace(followed, changed=followed.changed + withdraw_summaries(actor, source).changed)
 
     consequences = (
         gettext("recall returns {id} in its place").format(id=into.id),

@@ -146,7 +146,8 @@ def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bo
 def _rows_withdrawn_with(memory: Memory) -> list[Memory]:
     """The other memories that a retraction withdraws, copies of its text and the summaries of all of them, or hides."""
     twins = recallable_copies(memory)
-    return [*twins, *left_out_with([memory]), *find_reach(memory, [memory, *twins]).summaries]
+    hidden = left_out_with([memory])
+    return [*twins, *hidden, *find_reach(memory, [memory, *twins], hidden=hidden).summaries]
 
 
 def _carry_out_retraction(
@@ -165,7 +166,9 @@ def _carry_out_retraction(
         into = memory.superseded_by if memory.state == State.MERGED else None
         if into is not None and into not in (*twins, *hidden):
             consequences.append(gettext("{id}, which it was merged into, is not affected").format(id=into.id))
-        reach = find_reach(memory, [memory, *twins])  # before the row loses the key of its summary
+        reach = find_reach(
+            memory, [memory, *twins], hidden=hidden
+        )  # before the row loses the key of its summary
         placed = _put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)
         new: dict[str, Any] = {
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,

@@ -288,7 +288,7 @@ def change_fields(
 ) -> ChangeResult:
     """Update the fields by compare-and-set, refresh the search columns, run `follow_up`, audit. One transaction.
 
-    `settles`: it decides about the memory's open doubts too.
+    `settles`: it decides about the memory's open doubts too, and confirms a memory that counts then.
 
     A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does. A quarantine
     hides the former versions too.
@@ -301,6 +301,8 @@ def change_fields(
     before = snapshot(memory)
     now = timezone.now()
     values = {**new, "updated_at": now} | ({"state_changed_at": now} if "state" in new else {})
+    if settles and new.get("trust", memory.trust) in VISIBLE_TRUSTS:
+        values["confirmed_at"] = now
     was_withdrawn = is_withdrawn_now(memory)
     with transaction.atomic():
         hold_groups([memory.group_id])

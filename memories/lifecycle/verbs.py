@@ -47,7 +47,7 @@ from memories.models import Memory
 from memories.queries.by_text import find_counting_same, left_out_with
 from memories.queries.labels import doubts_of
 from memories.queries.versions import head_of
-from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_summaries
+from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change
 from memories.store.withdrawn.left_out import also_left_out
@@ -137,14 +137,14 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 @one_change
 def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Confirm a memory, by the id of the text that was read; only a person with the right to curate can."""
+    """Confirm a memory, also again, by the id of the text that was read; only a person with the right to curate can."""
     memory = find_shown(actor, id_, right=CURATE)
     require_person(actor, "verify")
     require_state(memory, State.LIVE, verb="verify")
-    if memory.trust == Trust.VERIFIED and not doubts_of(memory):
-        raise Conflict(f"{memory.id} is already verified.")
     check_not_barred(actor, memory)
-    consequences = (gettext("recall prefers it; decay and cleanup leave it alone"),)
+    again = gettext("it stays verified, and is confirmed as of today")
+    first = gettext("recall prefers it; decay and cleanup leave it alone")
+    consequences = (again if memory.trust == Trust.VERIFIED else first,)
     new = {"trust": Trust.VERIFIED}
     return change_fields(
         actor, memory, Operation.VERIFY, new, consequences,
@@ -272,16 +272,18 @@ def _set_trust(
     hidden = left_out_with([memory]) if is_rejected else []
     same = None if memory.trust in VISIBLE_TRUSTS else find_counting_same(memory, hidden)
 
-    def run_follow_up() -> DerivedChanges:
-        follow_trust(actor, memory, reason=reason, same=same)
-        gone = withdraw_summaries(actor, memory) if trust in WITHDRAWN_TRUSTS else DerivedChanges()
-        lines = follow_up(actor, memory) if follow_up is not None else ()
-        return DerivedChanges(gone.changed, (*gone.consequences, *lines))
-
     consequences = _rejection_lines(memory, same, hidden) if is_rejected else (consequence,)
     if trust == Trust.QUARANTINED:
         barred = [memory, *barred_with(memory)]
-        consequences = (consequence, barred_line(memory), *also_left_out(barred, left_out_with(barred)))
+        hidden = left_out_with(barred)
+        consequences = (consequence, barred_line(memory), *also_left_out(barred, hidden))
+
+    def run_follow_up() -> DerivedChanges:
+        follow_trust(actor, memory, reason=reason, same=same)
+        if trust in WITHDRAWN_TRUSTS:
+            return withdraw_derived(actor, find_reach(memory, [memory], hidden=[] if same else hidden))
+        return DerivedChanges(consequences=follow_up(actor, memory) if follow_up is not None else ())
+
     return change_fields(
         actor, memory, Operation.TRUST, {"trust": trust}, consequences,
         reason=reason, dry_run=dry_run, follow_up=run_follow_up, settles=True,

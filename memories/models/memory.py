@@ -5,6 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from access.models import ApiToken, Group
@@ -84,6 +85,8 @@ class Memory(models.Model):
     retired_at = models.DateTimeField(null=True, blank=True, editable=False)
     state_changed_at = models.DateTimeField(null=True, blank=True, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
+    # When its text was last confirmed: a person decided about it, or it was stored again. None: not since created_at.
+    confirmed_at = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -170,6 +173,21 @@ class Memory(models.Model):
             models.Index(
                 name="memory_listed",
                 fields=["key", "group", "scope", "type", "state", "trust", "pinned", "summary"],
+            ),
+            # What the Review asks about, in its order; queries/sql/unconfirmed.sql repeats the condition.
+            models.Index(
+                F("group"),
+                F("importance").desc(),
+                Coalesce("confirmed_at", "created_at"),
+                F("type"),
+                name="memory_asked",
+                condition=Q(
+                    state=State.LIVE,
+                    trust__in=[Trust.ACTIVE, Trust.VERIFIED],
+                    type__in=[Type.SEMANTIC, Type.PROCEDURAL],
+                    expires_at=None,
+                    valid_to=None,
+                ),
             ),
             models.Index(name="memory_anchor", fields=["anchor_commit"], condition=~Q(anchor_commit="")),
             short_id_index(),

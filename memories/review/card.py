@@ -26,6 +26,7 @@ from memories.review.links import find_link
 from memories.review.proposals import OTHERS, find_proposal, is_id, target_of
 from memories.review.queue import COUNTS, CardKind
 from memories.review.sensitive import describe, open_findings
+from memories.review.unconfirmed import describe_question
 from memories.search.base import search_index
 from memories.store.neighbours import ComparedText, compare_all
 from memories.store.pieces import as_vector, indexed_model
@@ -113,17 +114,18 @@ class _Card:
     @property
     def is_swapped(self) -> bool:
         """True if by default the other memory stays rather than this one."""
-        return self.kind == CardKind.DISPUTED
+        return self.kind in (CardKind.DISPUTED, CardKind.UNCONFIRMED)
 
     @property
     def previewed_verb(self) -> str:
-        """The decision whose effect on recall is shown first; for a disputed memory, which recall returns, rejecting.
+        """The decision whose effect on recall is shown first; of a memory that recall returns, the one that ends that.
 
         Empty if nothing is recalled.
         """
         if self.memory is None:
             return ""
-        return "reject" if self.kind == CardKind.DISPUTED else self.choices[0].verb
+        ending = {CardKind.DISPUTED: "reject", CardKind.UNCONFIRMED: "retract"}
+        return ending.get(self.kind, self.choices[0].verb)
 
 
 def memory_card(actor: Actor, id_: str | UUID) -> _Card:
@@ -260,7 +262,8 @@ _OFFERED: Final = {
 def _choices_of(kind: CardKind, beside: Sequence[_ComparedMemory]) -> tuple[Choice, ...]:
     """The decisions that a card of this kind offers, in the order of its buttons."""
     pair = ("merge", "supersede") if any(one.counts for one in beside) else ()
-    chosen = {verb: CHOICES[verb] for verb in _OFFERED.get(kind, ("approve", "reject", "edit", *pair))}
+    decided = ("verify", "retract") if kind == CardKind.UNCONFIRMED else ("approve", "reject")
+    chosen = {verb: CHOICES[verb] for verb in _OFFERED.get(kind, (*decided, "edit", *pair))}
     if kind == CardKind.DISPUTED:
         right, wrong = chosen["approve"], chosen["reject"]
         chosen["approve"] = replace(right, label=gettext("It is right"), undo=gettext("it is disputed again"))
@@ -273,13 +276,15 @@ def _choices_of(kind: CardKind, beside: Sequence[_ComparedMemory]) -> tuple[Choi
 def _card_kind(memory: Memory, *, is_promoted: bool, is_sensitive: bool) -> CardKind:
     """The kind of a memory's card; a candidate that rests on evidence is a promotion.
 
-    A disputed memory with sensitive text is first of all that.
+    A disputed memory with sensitive text is first of all that, and what nothing else is to be decided about is asked about.
     """
     if memory.trust == Trust.CANDIDATE:
         return CardKind.PROMOTION if is_promoted else CardKind.CANDIDATE
     if memory.trust == Trust.QUARANTINED:
         return CardKind.QUARANTINED
-    return CardKind.SENSITIVE if is_sensitive else CardKind.DISPUTED
+    if is_sensitive:
+        return CardKind.SENSITIVE
+    return CardKind.DISPUTED if doubts_of(memory) else CardKind.UNCONFIRMED
 
 
 def _compare_linked(actor: Actor, memory: Memory, links: Sequence[Link]) -> list[_ComparedMemory]:
@@ -343,7 +348,7 @@ def _find_reason(memory: Memory) -> str:
     if doubts := doubts_of(memory):
         return "; ".join(f"{author}: {reason}" if reason else author for author, reason in doubts)
     if memory.trust not in (Trust.CANDIDATE, Trust.QUARANTINED):
-        return ""
+        return describe_question(memory)
     rows = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.STORE)
     first = rows.select_related("payload_row").order_by("key").first()
     return str(first.payload.get("why", "")) if first is not None else ""

@@ -1,7 +1,7 @@
 """The review deck: everything that waits for a person's decision, in one order.
 
-A card is a waiting memory (candidate, promotion, disputed, quarantined), a memory with sensitive text, or an open link between two trusted memories
-(conflict, duplicate), or a proposal: a change that waits. If one end of a link itself waits, the link appears on that
+A card is a waiting memory (candidate, promotion, disputed, quarantined), a memory with sensitive text or confirmed long ago, or an open link between two
+trusted memories (conflict, duplicate), or a proposal: a change that waits. If one end of a link itself waits, the link appears on that
 memory's card.
 """
 
@@ -25,6 +25,7 @@ from memories.lifecycle.propose import is_stale, proposal_kinds, waiting_proposa
 from memories.models import Doubt, DoubtStatus, Link, LinkKind, LinkStatus, Memory, Proposal
 from memories.queries.versions import head_keys
 from memories.review.sensitive import find_sensitive
+from memories.review.unconfirmed import find_unconfirmed
 from memories.types import State, Trust
 
 CAP: Final = 500  # per kind; counting further does not help
@@ -44,6 +45,7 @@ class CardKind(StrEnum):
     CANDIDATE = "candidate"
     PROMOTION = "promotion"
     DUPLICATE = "duplicate"
+    UNCONFIRMED = "unconfirmed"
     QUARANTINED = "quarantined"
 
     @property
@@ -127,8 +129,8 @@ def review_deck(
 ) -> Deck:
     """The deck of the actor: of all groups that the actor may curate, or of one of them.
 
-    Ordered by CardKind, conflicts first; within a kind the oldest first. The number of queries grows neither with the
-    store nor with the deck.
+    Ordered by CardKind, conflicts first; within a kind the oldest first, of unconfirmed ones the most important. The
+    number of queries grows neither with the store nor with the deck.
 
     Raises:
         GroupNotFound, NotPermitted: the actor may not enter, or may not curate, the group.
@@ -172,6 +174,7 @@ def _find_cards(actor: Actor, groups: list[int] | None) -> _FoundCards:
         CardKind.SENSITIVE: find_sensitive(groups, limit=CAP + 1),
         CardKind.CANDIDATE: [key for key in candidates if key not in promoted],
         CardKind.PROMOTION: [key for key in candidates if key in promoted],
+        CardKind.UNCONFIRMED: find_unconfirmed(groups),
         CardKind.QUARANTINED: _find_waiting(Trust.QUARANTINED, groups),
         **{kind: [link.key for link in found] for kind, found in links.items()},
     }

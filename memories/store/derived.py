@@ -25,7 +25,6 @@ from memories.store.change import change_rows
 from memories.store.for_review import link, raise_doubt
 from memories.types import State, Trust, Type
 from storage.bulk import batches
-from storage.changes import apart
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
 WITHDRAWN: Final = "a source was withdrawn"
@@ -71,9 +70,10 @@ class _WeakenedFact:
 
 @dataclass(frozen=True)
 class WithdrawalReach:
-    """What a withdrawal reaches: all versions of the summaries, the number of their other sources, and weakened facts."""
+    """What a withdrawal of rows reaches: all versions of the summaries, the number of other sources, and weakened facts."""
 
     source: Memory
+    rows: tuple[Memory, ...] = ()
     summaries: tuple[Memory, ...] = ()
     others: int = 0
     facts: tuple[_WeakenedFact, ...] = ()
@@ -103,15 +103,19 @@ class WithdrawalReach:
         return tuple(lines)
 
 
-def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
-    """What was derived from the rows (a memory and what is withdrawn with it); writes nothing."""
+def find_reach(source: Memory, rows: Sequence[Memory], *, hidden: Sequence[Memory] = ()) -> WithdrawalReach:
+    """What was derived from the rows (a memory and what is withdrawn with it); writes nothing.
+
+    `hidden`: what recall leaves out with them. Its summaries repeat the same text.
+    """
     roots = {row.root_key for row in rows}
-    summaries = _find_summaries(roots)
+    summaries = _find_summaries(roots | {row.root_key for row in hidden if row.group_id == source.group_id})
     gone = roots | {row.root_key for row in summaries}
     return WithdrawalReach(
         source,
+        tuple(rows),
         tuple(summaries),
-        _compacted_behind(summaries).exclude(Q(key__in=gone) | Q(root__in=gone)).count(),
+        _compacted_behind([*rows, *summaries]).exclude(Q(key__in=gone) | Q(root__in=gone)).count(),
         tuple(_find_weakened_facts(gone, [row.content for row in rows])),
     )
 
@@ -121,7 +125,7 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     consequences = reach.describe(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
     # The next cycle makes a summary of the others.
-    _compacted_behind(reach.summaries).update(summary=None)
+    _compacted_behind([*reach.rows, *reach.summaries]).update(summary=None)
     withdrawn = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
     spared = [fact for fact in reach.facts if fact.head.key not in doomed]
     weakened = sum(_weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
@@ -129,23 +133,21 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
 
 
 def withdraw_summaries(actor: Actor, event: Memory) -> DerivedChanges:
-    """Withdraw the summaries that repeat an event which is superseded, rejected or quarantined, in the caller's transaction."""
+    """Withdraw the summaries that repeat an event, or a summary, which no longer counts, inside the caller's transaction.
+
+    What was behind a summary is listed by itself again. Facts stay: the event was true.
+    """
     if event.type != Type.EPISODIC:
         return DerivedChanges()
     return withdraw_derived(actor, replace(find_reach(event, [event]), facts=()))
 
 
-def part_from_summaries(actor: Actor, moved: Sequence[Memory], group: Group) -> None:
-    """Withdraw the summaries of other groups that repeat what moved to this one; what is behind a moved one is listed again.
-
-    A change of its own: what moves back needs no summary, since the next cycle makes one.
-    """
-    with apart():
-        for some in batches(moved):
-            found = _find_summaries({row.root_key for row in some})
-            left = tuple(row for row in found if row.group_id != group.key)
-            withdraw_derived(actor, WithdrawalReach(some[0], left))
-            _compacted_behind(some).exclude(group=group).update(summary=None)
+def withdraw_left_behind(actor: Actor, moved: Sequence[Memory], target: Group) -> None:
+    """Withdraw the summaries in other groups of what has just moved to this one, inside the mover's transaction."""
+    for some in batches([row for row in moved if row.type == Type.EPISODIC]):
+        summaries = _find_summaries({row.root_key for row in some})
+        left = tuple(row for row in summaries if row.group_id != target.pk)
+        withdraw_derived(actor, WithdrawalReach(some[0], tuple(some), left))
 
 
 def _find_summaries(roots: Collection[int]) -> list[Memory]:

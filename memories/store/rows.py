@@ -153,6 +153,7 @@ def reinforce(
         values: dict[str, Any] = {"confidence": before, "updated_at": now}
         if not is_counted:
             values["confidence"] = min(1.0, round(before + REINFORCEMENT, 6))
+            values["confirmed_at"] = now
         if before <= DECAY_FLOOR:
             values["decayed_at"] = now  # fully decayed: decay starts again from now
         was, start = memory.valid_from, starts.get(memory.key)
@@ -180,7 +181,7 @@ def reinforce(
 
 
 def _save(memories: dict[int, Memory]) -> None:
-    fields = ("confidence", "decayed_at", "valid_from", "updated_at")
+    fields = ("confidence", "decayed_at", "valid_from", "updated_at", "confirmed_at")
     if len(memories) == 1:  # a third of the time of a bulk_update
         [memory] = memories.values()
         Memory.objects.filter(pk=memory.pk).update(**{name: getattr(memory, name) for name in fields})

@@ -258,3 +258,28 @@ def test_a_proposal_is_approved_and_undone_by_the_same_keys(
     page.locator("[data-many-verb=reject]").click()
     page.locator("[data-many-go]").click()
     expect(page.locator("[data-list] li").first).to_have_attribute("data-done", "Rejected")
+
+
+def test_an_old_fact_is_asked_about_and_answered_by_key(
+    page_as: PageAs, site: Site, fits: Callable[[Any], None], axe: Callable[[Any], None]
+) -> None:
+    text = "The door of the lighthouse is painted white."
+    id_ = site.store(text, who="bob", importance=10)
+    stored = f"Memory.objects.filter(id='{id_}').update(created_at=timezone.now() - timedelta(days=200))"
+    imports = "from datetime import timedelta; from django.utils import timezone; from memories.models import Memory"
+    site.manage("shell", "-c", f"{imports}; {stored}")
+    page = page_as("bob")
+    opened(page, "kind=unconfirmed&group=ledger")
+    go_to(page, "door of the lighthouse")
+    expect(page.locator(".review-why").first).to_contain_text("Still true? It was confirmed last on")
+    expect(page.locator(".review-is-gone").first).to_contain_text("lighthouse")
+    fits(page)
+    axe(page)
+    decide(page, "v", "Confirmed")
+    assert site.memory(id_)["trust"] == "verified"
+    undo(page)
+    assert site.memory(id_)["trust"] == "active"
+    decide(page, "n", "Retracted")
+    assert site.memory(id_)["state"] == "retracted"
+    undo(page)
+    assert site.memory(id_)["state"] == "live"

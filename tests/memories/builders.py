@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from access.actor import Actor
@@ -68,6 +69,7 @@ def row(group: Group, content: str, /, **fields: Any) -> Memory:
             "scope": "group",
             "group": group,
             "created_at": NOW,
+            "confirmed_at": timezone.now(),  # the Review does not ask whether it is still true
         }
         | fields
     )

@@ -19,8 +19,10 @@ from maintenance.cycle.compaction.weeks import (
     Week,
     find_months,
     find_named,
+    find_torn,
     find_weeks,
     quotable,
+    read_behind,
     summaries,
     week_of,
 )
@@ -33,7 +35,9 @@ from memories.embedding import Encoder
 from memories.language.cleaning import format_count
 from memories.models import LinkKind, Memory
 from memories.store import PreparedDraft
+from memories.store.derived import withdraw_rows, withdraw_summaries
 from memories.store.pieces import embed_passages, passage_of
+from memories.store.withdrawn.left_out import find_left_out_at_home
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import SUMMARY_SOURCE, Scope, State, Trust, Type
 
@@ -64,21 +68,24 @@ class Compact:
     name: str = "compact"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """The next summary to write, then the next events that go behind theirs."""
+        """The next summary of a week to write, then the next events that go behind theirs, then the next of a month."""
+        if cursor is None and (torn := find_torn(turn)):
+            return Batch({}, partial(_withdraw_torn, torn))
         encoder = usable_encoder()
         if encoder is None:
             return None
-        place: dict[str, Any] = cursor or {"todo": find_weeks(turn), "after": None}
-        while place["todo"] or place["after"] is None:
-            if not place["todo"]:
-                place = {"todo": find_months(turn), "after": 0}
-                continue
-            week, place = Week(*place["todo"][0]), place | {"todo": place["todo"][1:]}
-            if (ready := _prepare_summary(turn, week, encoder)) is not None:
-                return Batch(place, partial(_write_summary, turn, week, ready))
-        named = find_named(turn).filter(key__gt=place["after"])
-        keys = list(named.values_list("key", flat=True)[:ROWS])
-        return Batch(place | {"after": keys[-1]}, partial(_compact_events, turn, keys)) if keys else None
+        place: dict[str, Any] = cursor or {"todo": find_weeks(turn), "after": 0}
+        while True:
+            while place["todo"]:
+                week, place = Week(*place["todo"][0]), place | {"todo": place["todo"][1:]}
+                if (ready := _prepare_summary(turn, week, encoder)) is not None:
+                    return Batch(place, partial(_write_summary, turn, week, ready))
+            if place["after"] is None:
+                return None
+            named = find_named(turn).filter(key__gt=place["after"])
+            if keys := list(named.values_list("key", flat=True)[:ROWS]):
+                return Batch(place | {"after": keys[-1]}, partial(_compact_events, turn, keys))
+            place = {"todo": find_months(turn), "after": None}
 
 
 def _prepare_summary(turn: Turn, week: Week, encoder: Encoder) -> ReadySummary | None:
@@ -87,9 +94,10 @@ def _prepare_summary(turn: Turn, week: Week, encoder: Encoder) -> ReadySummary |
     if len(found) < len(week.keys):
         return None
     sources = [found[key] for key in week.keys]
-    for text, form in _texts(sources, encoder):
+    events = read_behind(sources) if week.is_month else sources
+    for text, form in _texts(sources, events, encoder) if events else ():
         with suppress(NotAdmitted):
-            draft = _draft_summary(turn, week, sources, text, form)
+            draft = _draft_summary(turn, week, events, text, form)
             if (ready := make_ready(turn, draft, sources, encoder)) is not None:
                 return ready
     return None
@@ -108,34 +116,35 @@ def make_ready(turn: Turn, draft: Draft, sources: Sequence[Memory], encoder: Enc
     return ReadySummary(prepared, sources)
 
 
-def _texts(sources: Sequence[Memory], encoder: Encoder) -> Iterator[tuple[str, str]]:
-    """What the summary may say with its form, the best first: a text that the guard or a tombstone bars is not the last."""
-    moments = [source.moment for source in sources]
-    threads = {source.thread for source in sources}
+def _texts(
+    sources: Sequence[Memory], events: Sequence[Memory], encoder: Encoder
+) -> Iterator[tuple[str, str]]:
+    """What the summary may say with its form, the best first: a text that the guard or a tombstone bars is not the last.
+
+    It tells of the events, in less than the sources' texts, but not of those whose text recall leaves out as withdrawn.
+    """
+    moments = [event.moment for event in events]
+    threads = {event.thread for event in events}
     thread = threads.pop() if len(threads) == 1 else None
     where = f" of “{thread.name}”" if thread else ""
-    title = f"{format_count(_events_of(sources), 'event')}{where}, {span_text(min(moments), max(moments))}"
-    if len(sources) <= _SUMMARISED:
-        made = _summarise(sources, f"{title}:", encoder)
+    title = f"{format_count(len(events), 'event')}{where}, {span_text(min(moments), max(moments))}"
+    left_out = find_left_out_at_home(events)
+    told = [event for event in events if event.key not in left_out]
+    if told and len(told) <= _SUMMARISED:
+        made = _summarise(told, f"{title}:", encoder)
         tokens = encoder.token_counts([made.text, *(source.content for source in sources)])
         covered = {id_ for line in made.lines for id_ in line.sources}
-        if covered.issuperset(source.id for source in sources) and tokens[0] <= _COVERED_SHARE * sum(
-            tokens[1:]
-        ):
+        is_short = tokens[0] <= _COVERED_SHARE * sum(tokens[1:])
+        if is_short and covered.issuperset(event.id for event in told):
             yield made.text, "summary"
-    if terms := key_terms([source.content for source in sources]):
+    if terms := key_terms([event.content for event in told]):
         yield f"{title}: about {', '.join(terms)}.", "index"
     yield f"{title}.", "index"
 
 
-def _events_of(sources: Sequence[Memory]) -> int:
-    """How many events these are, or these summaries are about."""
-    return sum(int(s.metadata["events"]) if s.source == SUMMARY_SOURCE else 1 for s in sources)
-
-
 def _summarise(sources: Sequence[Memory], title: str, encoder: Encoder) -> Summary:
     """The configured summariser's text, its lines in a paragraph for each topic."""
-    events = [SummarySource(s.id, _body_of(s), s.moment, s.importance) for s in sources]
+    events = [SummarySource(s.id, s.content, s.moment, s.importance) for s in sources]
     made = get_summariser().summarise(events, title=title, sentences=min(len(events), SENTENCES))
     topics = _topics_of(sources, encoder)
     paragraphs = dict[int, list[str]]()
@@ -144,11 +153,6 @@ def _summarise(sources: Sequence[Memory], title: str, encoder: Encoder) -> Summa
     if len(paragraphs) < 2:
         return made
     return Summary("\n\n".join([title, *("\n".join(lines) for lines in paragraphs.values())]), made.lines)
-
-
-def _body_of(source: Memory) -> str:
-    """What it says; of a summary without its title."""
-    return source.content.split(":\n", 1)[-1] if source.source == SUMMARY_SOURCE else source.content
 
 
 def _topics_of(sources: Sequence[Memory], encoder: Encoder) -> dict[Any, int]:
@@ -172,10 +176,9 @@ def _topics_of(sources: Sequence[Memory], encoder: Encoder) -> dict[Any, int]:
     return topics | {event.id: number for number, events in enumerate(shared) for event in events}
 
 
-def _draft_summary(turn: Turn, week: Week, sources: Sequence[Memory], text: str, form: str) -> Draft:
-    """The summary as a draft, its scope no wider and its confidence no higher than its sources'."""
-    moments = [source.moment for source in sources]
-    ends = [source.valid_to for source in sources if source.source == SUMMARY_SOURCE and source.valid_to]
+def _draft_summary(turn: Turn, week: Week, events: Sequence[Memory], text: str, form: str) -> Draft:
+    """The summary as a draft, its scope no wider and its confidence no higher than its events'."""
+    moments = [event.moment for event in events]
     covered = (
         {"months": [week.first]} if week.is_month else {"weeks": sorted({week_of(at) for at in moments})}
     )
@@ -184,26 +187,23 @@ def _draft_summary(turn: Turn, week: Week, sources: Sequence[Memory], text: str,
         type=Type.EPISODIC,
         group=turn.group.slug,
         scope=Scope.GROUP if turn.group.private else week.scope,
-        metadata={"events": _events_of(sources), "form": form, **covered},
+        metadata={"events": len(events), "form": form, **covered},
         source=SUMMARY_SOURCE,
         valid_from=min(moments),
-        valid_to=max([*moments, *ends]),
-        **inherited_fields(sources),
+        valid_to=max(moments),
+        **inherited_fields(events),
     )
 
 
 def _write_summary(turn: Turn, week: Week, ready: ReadySummary, recorder: Recorder) -> dict[str, int]:
     """Write the summary in the place of a former one; nothing if an event changed meanwhile."""
-    former = summaries(turn).filter(key=week.replaces or 0).select_related("group", "summary__group").first()
+    former = summaries(turn).filter(key=week.replaces or 0).select_related("group").first()
     summary = put_in_place(turn, former, ready, quotable(turn, week.scope), recorder)
     if summary is None:
         return {}
     if former is not None:
         _put_behind(Memory.objects.filter(summary=former), summary.key, recorder)
-        if (month := former.summary) is not None:  # it is made anew of all its weeks
-            reason = f"its week was made anew as {summary.id}"
-            recorder.retire(month, Operation.RUN, reason=reason, at=turn.now, state=State.SUPERSEDED)
-            _put_behind(Memory.objects.filter(summary=month), None, recorder)
+        withdraw_summaries(recorder.actor, former)  # its month, which told of fewer events
     if not week.is_month:
         return {"summaries": 1}
     return {"summaries": 1, "compacted": _put_behind(ready.sources, summary.key, recorder)}
@@ -232,13 +232,20 @@ def put_in_place(
     return summary
 
 
+def _withdraw_torn(torn: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
+    """Withdraw summaries, and list by itself again what is behind them, or behind what no longer stands."""
+    for summary in torn:
+        withdraw_summaries(recorder.actor, summary)
+    return {"summaries_dropped": withdraw_rows(recorder.actor, [s for s in torn if s.state == State.LIVE])}
+
+
 def _compact_events(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
     """Put the events behind the summaries that name them, unless they changed meanwhile."""
     events = list(find_named(turn).filter(key__in=keys))
     return {"compacted": recorder.edit_many(events, summary_id=[event.named for event in events])}
 
 
-def _put_behind(rows: Iterable[Memory], summary: int | None, recorder: Recorder) -> int:
-    """Put rows behind a summary, or in front again; returns how many."""
+def _put_behind(rows: Iterable[Memory], summary: int, recorder: Recorder) -> int:
+    """Put rows behind a summary; returns how many."""
     rows = list(rows)
     return recorder.edit_many(rows, summary_id=[summary] * len(rows))

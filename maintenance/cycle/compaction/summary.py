@@ -31,7 +31,6 @@ _ABBREVIATION = re.compile(
 )
 _TERM = re.compile(r"[^\W\d_][\w.-]{2,38}\w")
 _TERMS_NAMED = 12
-_DATED = re.compile(r"\[\d[^\]]* \d{4}(?:, \d+ days)?\] ")  # a line that a summary quotes of another
 _NUMBER_OR_NAME = re.compile(r"\d|(?<=[\w,;] )[A-Z][a-z]")
 
 
@@ -270,5 +269,4 @@ def _format_line(sentence: _SourceSentence, sources: Sequence[SummarySource]) ->
     text = sentence.text
     if len(text) > _MAX_SENTENCE_CHARS:
         text = text[:_MAX_SENTENCE_CHARS].rsplit(None, 1)[0] + " …"
-    said = f"{sentence.speaker}: {text}" if sentence.speaker else text
-    return said if _DATED.match(said) else f"[{when}] {said}"
+    return f"[{when}] {sentence.speaker}: {text}" if sentence.speaker else f"[{when}] {text}"

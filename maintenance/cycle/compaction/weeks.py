@@ -11,7 +11,8 @@ from django.db.models.functions import Coalesce, Concat
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.labels import is_doubted
-from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, VISIBLE_TRUSTS, State, Trust, Type
+from memories.queries.snapshot import RELATED_ROWS
+from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, VISIBLE_TRUSTS, Scope, State, Trust, Type
 
 AT_LEAST: Final = 5  # events for a summary; a week with fewer joins the next one
 _LAST_DAYS: Final = 14  # until events of a last, short week join the week before
@@ -43,16 +44,21 @@ def week_of(moment: datetime) -> str:
     return f"{year:04d}-W{week:02d}"
 
 
+def standing(prefix: str = "") -> Q:
+    """Condition: the memory, or the one that the prefix leads to, is a summary that stands for events now."""
+    names = {"source": SUMMARY_SOURCE, "state": State.LIVE, "trust__in": VISIBLE_TRUSTS}
+    return Q(**{f"{prefix}{name}": value for name, value in names.items()})
+
+
 def summaries(turn: Turn) -> QuerySet[Memory]:
     """The group's summaries that stand for events now."""
-    return Memory.objects.filter(group=turn.group, source=SUMMARY_SOURCE, state=State.LIVE)
+    return Memory.objects.filter(standing(), group=turn.group)
 
 
 def quotable(turn: Turn, scope: str) -> QuerySet[Memory]:
     """What a summary of this scope may quote: not what moved, became narrower or was held back since it was found."""
-    return Memory.objects.filter(
-        group=turn.group, scope=scope, state=State.LIVE, trust__in=VISIBLE_TRUSTS
-    ).select_related("group", "thread")
+    here = Memory.objects.filter(group=turn.group, scope__in=[scope, Scope.GLOBAL])
+    return here.filter(state=State.LIVE, trust__in=VISIBLE_TRUSTS).select_related("group", "thread")
 
 
 def _compactable_events(turn: Turn) -> Any:
@@ -87,10 +93,7 @@ def _compactable_events(turn: Turn) -> Any:
 def _naming_links() -> QuerySet[Link]:
     """The links by which a summary of its group that stands now names the event of the outer query."""
     return _links_to_event(LinkKind.DERIVED).filter(
-        source__source=SUMMARY_SOURCE,
-        source__state=State.LIVE,
-        source__group=OuterRef("group"),
-        status=LinkStatus.OPEN,
+        standing("source__"), source__group=OuterRef("group"), status=LinkStatus.OPEN
     )
 
 
@@ -102,6 +105,29 @@ def _links_to_event(kind: str) -> QuerySet[Link]:
     """
     links = Link.objects.filter(target_id=Coalesce(OuterRef("root_id"), OuterRef("key")))
     return links.alias(named=Concat("kind", Value(""))).filter(named=kind)
+
+
+def find_torn(turn: Turn) -> list[Memory]:
+    """The group's summaries that name what no longer counts here, or is behind another; and what else events are behind.
+
+    The verbs withdraw them at once. What an undo takes away, or a store from before them, is found here.
+    """
+    now = Memory.objects.filter(
+        group=turn.group, type=Type.EPISODIC, state=State.LIVE, trust__in=VISIBLE_TRUSTS
+    )
+    behind = {root or key: summary for key, root, summary in now.values_list("key", "root", "summary")}
+    here = {*summaries(turn).values_list("key", flat=True)}
+    open_links = Link.objects.filter(source__group=turn.group, kind=LinkKind.DERIVED, status=LinkStatus.OPEN)
+    named = open_links.filter(standing("source__")).values_list("source", "target")
+    torn = {key for key, root in named if behind.get(root, 0) not in (None, key)}
+    fallen = {*behind.values()} - {None} - here
+    return list(Memory.objects.filter(key__in=torn | fallen).select_related(*RELATED_ROWS).order_by("key"))
+
+
+def read_behind(summaries: Sequence[Memory]) -> list[Memory]:
+    """The events behind these summaries, in order of time."""
+    rows = Memory.objects.filter(summary__in=summaries, state=State.LIVE).select_related("group", "thread")
+    return sorted(rows, key=lambda row: (row.moment, row.key))
 
 
 def find_weeks(turn: Turn) -> list[Week]:

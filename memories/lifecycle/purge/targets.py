@@ -69,11 +69,12 @@ def find_purge_targets(memories: Sequence[Memory], others: Sequence[Memory] = ()
     also = [*others, *(copy for each in (*memories, *others) for copy in single_version_copies(each))]
     also = list({row.root_key: row for row in also if row.root_key not in named}.values())
     own = with_wordings([row for each in (*memories, *also) for row in _versions_to_purge(each)])
-    reach = find_reach(memories[0], own)
+    hidden = left_out_with(own)
+    reach = find_reach(memories[0], own, hidden=hidden)
     shown = named | {row.root_key for row in (*also, *reach.doomed())}
     found = PurgeTargets(tuple(own), reach, frozenset(shown), tuple(also), tuple(find_staying(own)))
     gone = set(found.rows)
-    return replace(found, hidden=tuple(row for row in left_out_with(own) if row not in gone))
+    return replace(found, hidden=tuple(row for row in hidden if row not in gone))
 
 
 def find_quoting(actor: Actor, memories: Sequence[Memory]) -> list[Memory]:

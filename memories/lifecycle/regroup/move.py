@@ -31,10 +31,10 @@ from memories.models import Link, Memory, MovedSource, Proposal, ProposalStatus,
 from memories.queries.expressions import HasTag
 from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.queries.versions import head_of
-from memories.store.derived import part_from_summaries
+from memories.store.derived import withdraw_left_behind
 from memories.store.threads import filter_tokens, find_or_create_threads, refresh_threads
 from memories.store.withdrawn.marks import refuse_withdrawn_reason
-from memories.types import Scope, State, Type
+from memories.types import SUMMARY_SOURCE, Scope, State, Type
 from relations.models import EntityAlias, Relation
 from storage.bulk import batches
 from storage.changes import changing
@@ -276,7 +276,8 @@ def _check_filter(wanted: PartFilter) -> PartFilter:
 
 def _select_heads(source: Group, wanted: PartFilter) -> QuerySet[Memory]:
     """The live memories that the filter names, in order."""
-    rows = Memory.objects.filter(group=source, state=State.LIVE).select_related(*RELATED_ROWS)
+    rows = Memory.objects.filter(group=source, state=State.LIVE).exclude(source=SUMMARY_SOURCE)
+    rows = rows.select_related(*RELATED_ROWS)
     if wanted.types:
         rows = rows.filter(type__in=wanted.types)
     if wanted.sources:
@@ -368,9 +369,9 @@ def _carry_out_move(actor: Actor, plan: MovePlan, *, reason: str) -> tuple[str, 
     for keys in batches([row.pk for row in rows]):
         waiting.filter(memory__in=keys).update(group=plan.target)
     record_sources(rows, plan.source, plan.target)
-    part_from_summaries(actor, rows, plan.target)
     refresh_threads(sorted({*old_threads, *(thread.key for thread, _ in places.values())}))
     heads = [family.head for family in plan.moving]
+    withdraw_left_behind(actor, heads, plan.target)
     return tuple(
         line for follow in additions("comparisons of what counts anew") for line in follow(actor, heads)
     )

@@ -24,7 +24,7 @@ from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS
 from memories.store.withdrawn.marks import Withdrawn, read_marks
-from memories.types import Scope, State, Trust, Type
+from memories.types import SUMMARY_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation
 from storage.bulk import AT_ONCE, batches
 
@@ -108,7 +108,7 @@ def plan_move(families: Sequence[MovingFamily], source: Group, target: Group) ->
     """Which of the families another group accepts as they are, inside the caller's transaction; writes nothing."""
     why: _Reasons = {}  # the first reason of each that stays
     for check in (
-        _refuse_state, _refuse_conversations, _refuse_global, _refuse_withdrawn, _refuse_guarded, _refuse_twins,
+        _refuse_state, _refuse_summaries, _refuse_conversations, _refuse_global, _refuse_withdrawn, _refuse_guarded, _refuse_twins,
         _refuse_sources, _refuse_waiting, *additions("reasons to stay"),
     ):  # fmt: skip
         why |= check([each for each in families if each.head.key not in why], target)
@@ -131,6 +131,12 @@ def _refuse_state(families: Sequence[MovingFamily], target: Group) -> _Reasons:
         for head in heads
         if head.state != State.LIVE or head.trust not in MOVABLE_TRUST
     }
+
+
+def _refuse_summaries(families: Sequence[MovingFamily], target: Group) -> _Reasons:
+    """A summary tells of events that stay; where they go, the next cycle makes another."""
+    line = gettext("it is a summary: move its events")
+    return {family.head.key: line for family in families if family.head.source == SUMMARY_SOURCE}
 
 
 def _refuse_conversations(families: Sequence[MovingFamily], target: Group) -> _Reasons:

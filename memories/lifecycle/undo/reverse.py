@@ -44,7 +44,7 @@ from memories.queries.by_text import left_out_with
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.queries.visibility import has_begun
-from memories.store.derived import find_reach, withdraw_derived
+from memories.store.derived import find_reach, withdraw_derived, withdraw_left_behind
 from memories.store.policy import Change, held_with
 from memories.store.supersede import move_ends
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
@@ -174,6 +174,7 @@ class _Reversal:
         # The texts that were live in each group, and that are.
         self._lost: dict[Group, list[str]] = defaultdict(list)
         self._gained: dict[Group, list[str]] = defaultdict(list)
+        self._moved: dict[Group, list[Memory]] = defaultdict(list)
         self._staying: set[int] = set()  # keys of memories that stay as they are
 
     def hold(self, rows: Sequence[FormerRow]) -> None:
@@ -314,6 +315,9 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
+        # A cycle put it behind another summary: it stays there.
+        moot = set[str]() if self.terms.partial else {"summary_id"} & {*changed}
+        changed = [name for name in changed if name not in moot]
         is_whole = not row.is_memory or bool(_DECIDED & set(changed)) or len(changed) == len(row.values)
         if changed and (not self.terms.partial or is_whole):
             if isinstance(found, Memory):
@@ -324,9 +328,10 @@ class _Reversal:
         for name in changed:
             why = gettext("{name} has changed since").format(name=name)
             self.done.kept.append(StayingRow(row.table.name, row.row, id_, why))
-        new = {name: old for name, (old, _) in row.values.items() if name not in changed}
-        if isinstance(found, Memory) and found.last_accessed != row.values.get("last_accessed", (0, 0))[1]:
-            new.pop("last_accessed", None)  # recalled since
+        new = {name: old for name, (old, _) in row.values.items() if name not in {*changed, *moot}}
+        for name in ("last_accessed", "confirmed_at"):  # recalled or confirmed since
+            if isinstance(found, Memory) and getattr(found, name) != row.values.get(name, (0, 0))[1]:
+                new.pop(name, None)
         if isinstance(found, Memory) and "access_count" in new:  # recalls since stay counted
             old, after = row.values["access_count"]
             new["access_count"] = max(0, found.access_count - (after - old))
@@ -479,6 +484,7 @@ class _Reversal:
             former = Group.objects.get(slug=differences["group"][0])
             left = {"moved_to": fresh.group.slug, "reason": self.terms.reason}
             self._events.append(AuditEvent(operation, fresh.id, former.id, payload=left))
+            self._moved[fresh.group].append(fresh)
         self._events.append(AuditEvent(operation, fresh.id, fresh.group.id, payload=payload))
         self._touched.append(fresh)
         self.done.memories.append(fresh.id)
@@ -504,6 +510,8 @@ class _Reversal:
                 )
                 hint = gettext("Nothing was changed. Move it with 'move', which takes all of them along.")
                 raise Conflict(line.format(id=id_), hint=hint, field=self.terms.field)
+        for group, moved in self._moved.items():
+            withdraw_left_behind(self.actor, moved, group)
         refresh_around(self._touched)
         refresh_threads(sorted(self._left_threads))
         back = [memory for key in self._back if (memory := self.memories[key]).state == State.LIVE]
@@ -545,7 +553,9 @@ class _Reversal:
 
 
 # Columns that change by themselves.
-_COUNTERS: Final = frozenset({"decayed_at", "access_count", "last_accessed", "state_changed_at"})
+_COUNTERS: Final = frozenset(
+    {"decayed_at", "access_count", "last_accessed", "state_changed_at", "confirmed_at"}
+)
 # Columns that a new version takes from the one before it.
 _CARRIED_BY_EDITS: Final = frozenset(
     {"confidence", "decayed_at", "importance", "pinned", "tags", "metadata", "expires_at"}

@@ -93,7 +93,7 @@ MEMORY: Final = _ReversibleTable(
     (
         "group_id", "scope", "thread_id", "position", "state", "trust", "tags", "metadata", "source", "source_ref",
         "confidence", "importance", "access_count", "last_accessed", "pinned", "outside", "anchor_commit", "decayed_at", "superseded_by_id", "root_id", "summary_id", "version",
-        "valid_from", "valid_to", "valid_to_known_at", "retired_at", "state_changed_at", "expires_at",
+        "valid_from", "valid_to", "valid_to_known_at", "retired_at", "state_changed_at", "confirmed_at", "expires_at",
     ),
 )  # fmt: skip
 # In the order in which a reversal takes them, but for the new parts of memories, which come last: a tombstone bars what comes

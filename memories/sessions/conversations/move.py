@@ -25,7 +25,7 @@ from memories.models import Checkpoint, Memory, Proposal, Thread
 from memories.queries.snapshot import RELATED_ROWS, as_json
 from memories.sessions.conversations import find_conversation
 from memories.store.change import change_rows
-from memories.store.derived import part_from_summaries
+from memories.store.derived import withdraw_left_behind
 from memories.store.policy import policy_doubt
 from memories.store.threads import filter_tokens
 from memories.store.withdrawn.marks import read_marks, refuse_withdrawn_reason
@@ -192,8 +192,8 @@ def _move_rows(actor: Actor, thread: Thread, rows: Sequence[Memory], target: Gro
             same = [row for row in batch if row.scope == scope]
             values = {"group": target, "filter": filter_tokens(Memory(group=target, scope=scope))}
             change_rows(actor, Operation.MOVE, same, values)
+    withdraw_left_behind(actor, rows, target)
     record_sources(rows, former, target)
-    part_from_summaries(actor, rows, target)
     Checkpoint.objects.filter(thread=thread).update(group=target)
     Thread.objects.filter(pk=thread.pk).update(group=target)
     for group in (former, target):

@@ -102,7 +102,6 @@ def test_a_dry_run_says_what_would_be_and_changes_no_table(alice: User, memory: 
         (verbs.retract, {"state": "retracted"}),
         (verbs.dispute, {"trust": "candidate"}),
         (verbs.dispute, {"state": "forgotten"}),
-        (verbs.verify, {"trust": "verified"}),
         (verbs.approve, {}),
         (verbs.reject, {"trust": "rejected"}),
         (verbs.unpin, {}),

@@ -410,7 +410,7 @@ def test_what_is_approved_comes_into_the_answer(alice: User, ledger: Group) -> N
 
 def test_every_button_of_a_card_has_a_key_of_its_own_and_can_be_undone() -> None:
     buttons = [choice for choice in CHOICES.values() if choice.key]
-    assert len({choice.key for choice in buttons}) == len(buttons) == 9
+    assert len({choice.key for choice in buttons}) == len(buttons) == 11
     assert all(choice.help and choice.past for choice in buttons)
     # What the guard masked does not come back.
     assert [choice.verb for choice in buttons if not choice.undo] == ["mask"]

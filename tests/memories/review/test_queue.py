@@ -1,12 +1,14 @@
 """The review deck: what waits for whom, in which order, at which cost; and what a card shows."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from access.errors import GroupNotFound, NotFound, NotPermitted
 from access.groups.members import set_member
@@ -56,19 +58,21 @@ def test_the_deck_has_every_kind_in_the_order_of_harm(alice: User, ledger: Group
     proposed = forget(agent(alice), one.id)
     leaking = row(ledger, "leaking")
     MemoryFinding.objects.create(memory=leaking, kind="github-token", treatment="mask", status="open")
+    aged = row(ledger, "aged", confirmed_at=None, created_at=timezone.now() - timedelta(days=200))
 
     deck = review_deck(person(alice))
 
     assert kinds(deck) == [
-        "conflict", "disputed", "proposal", "sensitive", "candidate", "promotion", "duplicate", "quarantined",
+        "conflict", "disputed", "proposal", "sensitive", "candidate", "promotion", "duplicate", "unconfirmed",
+        "quarantined",
     ]  # fmt: skip
     assert [card.id for card in deck.cards] == [
-        against.id, doubted.id, proposed.proposal, leaking.id, waits.id, promoted.id, same.id, held.id,
+        against.id, doubted.id, proposed.proposal, leaking.id, waits.id, promoted.id, same.id, aged.id, held.id,
     ]  # fmt: skip
     assert {kind.value: count.value for kind, count in deck.counts.items()} == dict.fromkeys(
         [kind.value for kind in CardKind], 1
     )
-    assert str(deck.total) == "8"
+    assert str(deck.total) == "9"
     # Of a link the newer memory is the one to be decided.
     assert (deck.cards[0].memory.content, deck.cards[0].other.content) == ("three", "two")
 
@@ -206,7 +210,7 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
         Link.objects.get_or_create(
             kind="evidence", source=Memory.objects.get(content="promoted 0"), target=event
         )
-    assert queries(lambda: review_deck(actor)) == few <= 16
+    assert queries(lambda: review_deck(actor)) == few <= 17
     assert queries(lambda: memory_card(actor, Memory.objects.get(content="promoted 0").id)) == few_card <= 12
 
 
