@@ -158,9 +158,9 @@ MUTANTS: Final = (
     Mutant("a secret in the name of a value stays", "gate", _GATE, "keys = [name.value if name.findings else key for name, key in zip(names, value, strict=True)]", "keys = list(value)"),
     Mutant("a refused part of JSON is stored", "gate", _GATE, "refusal = next((part.refusal for part in every if part.refusal is not None), None)", "refusal = None"),
     Mutant("recalls do not slow decay", "cycle", "memories/decay.py", "log(1 + memory.access_count)", "log(1)"),
-    Mutant("a quarter of the sources is enough", "cycle", "maintenance/cycle/compaction/__init__.py", "(sources + 1) // 2)", "(sources + 3) // 4)"),
-    Mutant("an event that became old enough is not new", "cycle", "maintenance/cycle/compaction/buckets.py", " or at >= mark.horizon", ""),
-    Mutant("a changed event is not new", "cycle", "maintenance/cycle/compaction/buckets.py", " or updated > mark.seen", ""),
+    Mutant("a summary quotes what moved away", "cycle", "maintenance/cycle/compaction/weeks.py", "filter(group=turn.group, scope__in", "filter(scope__in"),
+    Mutant("what waits for its vector is skipped", "cycle", "maintenance/cycle/vectors.py", "if not waiting or key < min(waiting)", "if key not in waiting"),
+    Mutant("a batch that was rolled back is counted", "cycle", "maintenance/cycle/__init__.py", "            self.run.cursor, self.run.counts, self.run.steps = before\n", ""),
     Mutant("a suspended token comes back with a restore", "backups", "maintenance/backups/stricter.py", '        _StrictField("suspended_at", either,', '        _StrictField("suspended_at", lambda now, then: then,'),
 )
 # fmt: on

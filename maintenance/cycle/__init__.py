@@ -7,6 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -40,17 +41,10 @@ log = logging.getLogger(__name__)
 SHARE_FLOOR = 1  # memories that may go to sleep in any group, even if its share is less
 _CAP_DAYS = 7  # the share is of all runs of so many days
 STEP_S = 1800  # of one step in one group; what is left is done by the next run
-_CYCLE: tuple[Step, ...] = (
-    Decay(),
-    Compact(),
-    Promote(),
-    Expire(),
-    Cleanup(),
-    FindPairs(),
-    SummariseConversations(),
-)
-_CLEANUP: tuple[Step, ...] = (Cleanup(),)
-KINDS: dict[str, tuple[Step, ...]] = {"cycle": _CYCLE, "cleanup": _CLEANUP}
+KINDS: dict[str, tuple[Step, ...]] = {
+    "cycle": (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs(), SummariseConversations()),
+    "cleanup": (Cleanup(),),
+}
 MAX_ERROR_CHARS = 2000
 # After a batch the run sleeps as long as it held the write lock, so that writers get half of the time. SQLite does not
 # queue writers: they retry now and then, and a run without pauses would starve them.
@@ -264,21 +258,26 @@ class _CycleWorker:
         """Write a batch, its undo information, its audit events and the run's position: all or nothing."""
         recorder = Recorder(self.actor, self.run, step.name)
         change = step_change(self.run.id, step.name)
-        with changing(change), transaction.atomic():
-            hold_groups([group.key])
-            locked = time.perf_counter()  # the wait for other writers is over
-            did = self.run.cursor.get("did") or {"counts": {}, "after": _last_key(change)}
-            counts = Counter(dict(batch.write(recorder)))
-            if recorder.unused:
-                self._check_cap(group)
-            recorder.flush()
-            total = dict(Counter(did["counts"]) + counts)
-            self.run.cursor |= {"at": batch.cursor, "did": did | {"counts": total}}
-            if batch.mark is not None:
-                self.run.cursor["marks"].setdefault(step.name, {})[str(group.key)] = batch.mark
-            now = time.perf_counter()
-            self._count(step, counts, lock_s=now - locked, took_s=now - began)
-            self.run.save(update_fields=["cursor", "counts", "steps"])
+        before = deepcopy((self.run.cursor, self.run.counts, self.run.steps))
+        try:
+            with changing(change), transaction.atomic():
+                hold_groups([group.key])
+                locked = time.perf_counter()  # the wait for other writers is over
+                did = self.run.cursor.get("did") or {"counts": {}, "after": _last_key(change)}
+                counts = Counter(dict(batch.write(recorder)))
+                if recorder.unused:
+                    self._check_cap(group)
+                recorder.flush()
+                total = dict(Counter(did["counts"]) + counts)
+                self.run.cursor |= {"at": batch.cursor, "did": did | {"counts": total}}
+                if batch.mark is not None:
+                    self.run.cursor["marks"].setdefault(step.name, {})[str(group.key)] = batch.mark
+                now = time.perf_counter()
+                self._count(step, counts, lock_s=now - locked, took_s=now - began)
+                self.run.save(update_fields=["cursor", "counts", "steps"])
+        except BaseException:  # what was rolled back is neither counted nor marked as done
+            self.run.cursor, self.run.counts, self.run.steps = before
+            raise
         time.sleep(min(time.perf_counter() - locked, LONGEST_REST_S))
 
     def _check_cap(self, group: Group) -> None:
@@ -297,9 +296,7 @@ class _CycleWorker:
             )
 
     def _count(self, step: Step, counts: Counter[str], *, lock_s: float, took_s: float) -> None:
-        total = Counter(self.run.counts)
-        total.update(counts)
-        self.run.counts = dict(total)
+        self.run.counts = dict(Counter(self.run.counts) + counts)
         entry = next((s for s in self.run.steps if s["step"] == step.name), None)
         if entry is None:
             entry = {"step": step.name, "batches": 0, "counts": {}, "seconds": 0.0, "longest_lock_s": 0.0}

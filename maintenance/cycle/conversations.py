@@ -11,27 +11,22 @@ from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from access.audit.operations import Operation
-from maintenance.cycle.compaction import record_summary
+from maintenance.cycle.compaction import ReadySummary, make_ready, put_in_place
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.recorder import Recorder
-from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
+from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn
+from maintenance.cycle.vectors import usable_encoder
 from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
 from memories.models import Memory, Thread
-from memories.store import PreparedDraft, insert_version
-from memories.store.pieces import available_encoder, embed_passages, passage_of
-from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.near import WithdrawnTexts
-from memories.types import CONVERSATION_SOURCE, Scope, State, Trust, Type
+from memories.types import CONVERSATION_SOURCE, VISIBLE_TRUSTS, Scope, State, Type
 
 _LEAST_TURNS: Final = 6
 REST: Final = timedelta(hours=1)  # without a new turn
 MAX_TURNS: Final = 400  # the newest ones of a long conversation
 LINES: Final = 5
-COUNTED: Final = (Trust.ACTIVE, Trust.VERIFIED)
 
 
 @dataclass(frozen=True)
@@ -42,26 +37,17 @@ class SummariseConversations:
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """The next conversation without a summary, or with turns newer than it."""
-        encoder = available_encoder()
+        encoder = usable_encoder()
         after = int(cursor or 0)
         while encoder is not None and (thread := _next_due(turn, after)) is not None:
             after = thread.key
             try:
-                ready = prepare_summary(turn, thread, encoder)
+                ready = _prepare_summary(turn, thread, encoder)
             except NotAdmitted:
                 return Batch(cursor=after, write=lambda _: NOT_ADMITTED)
             if ready is not None:
-                return Batch(cursor=after, write=partial(write_summary, turn, ready))
+                return Batch(cursor=after, write=partial(_write_summary, turn, thread, ready))
         return None
-
-
-@dataclass(frozen=True)
-class _ConversationSummary:
-    """A summary ready to be written, and the turns it quotes."""
-
-    thread: Thread
-    quoted: tuple[Memory, ...]
-    prepared: PreparedDraft
 
 
 def _next_due(turn: Turn, after: int) -> Thread | None:
@@ -71,7 +57,7 @@ def _next_due(turn: Turn, after: int) -> Thread | None:
     rows = rows.filter(~Exists(turns.filter(created_at__gt=turn.now - REST)))
     unseen = Q(summary=None) | Exists(turns.filter(created_at__gt=OuterRef("summary__created_at")))
     counted = rows.filter(unseen).annotate(
-        turns=Count("memories", filter=Q(memories__state=State.LIVE, memories__trust__in=COUNTED))
+        turns=Count("memories", filter=Q(memories__state=State.LIVE, memories__trust__in=VISIBLE_TRUSTS))
     )
     return counted.filter(turns__gte=_LEAST_TURNS).select_related("summary", "group").order_by("key").first()
 
@@ -79,11 +65,11 @@ def _next_due(turn: Turn, after: int) -> Thread | None:
 def _live_turns(thread: Any) -> Any:
     """The turns of a thread that a summary may quote."""
     return Memory.objects.filter(
-        thread=thread, type=Type.EPISODIC, state=State.LIVE, trust__in=COUNTED, position__isnull=False
+        thread=thread, type=Type.EPISODIC, state=State.LIVE, trust__in=VISIBLE_TRUSTS, position__isnull=False
     )
 
 
-def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _ConversationSummary | None:
+def _prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> ReadySummary | None:
     """A summary of the newest turns, embedded before any transaction; None if none is possible."""
     rows = list(
         _live_turns(thread.key).select_related("group", "thread").order_by("-position", "-key")[:MAX_TURNS]
@@ -95,25 +81,19 @@ def prepare_summary(turn: Turn, thread: Thread, encoder: Encoder) -> _Conversati
     if not made.text.strip() or not quoted:
         return None
     moments = [row.moment for row in turns]
-    is_everybodys = all(row.scope == Scope.GLOBAL for row in quoted)
-    draft = admit_draft(
-        turn,
-        Draft(
-            made.text,
-            type=Type.EPISODIC,
-            group=turn.group.slug,
-            scope=Scope.GROUP if turn.group.private or not is_everybodys else Scope.GLOBAL,
-            metadata={"conversation": thread.name, "turns": len(turns)},
-            source=CONVERSATION_SOURCE,
-            valid_from=min(moments),
-            valid_to=max(moments),
-            **inherited_fields(quoted),
-        ),
+    is_everybodys = all(row.scope == Scope.GLOBAL for row in turns)  # its title is of all of them
+    draft = Draft(
+        made.text,
+        type=Type.EPISODIC,
+        group=turn.group.slug,
+        scope=Scope.GROUP if turn.group.private or not is_everybodys else Scope.GLOBAL,
+        metadata={"conversation": thread.name, "turns": len(turns)},
+        source=CONVERSATION_SOURCE,
+        valid_from=min(moments),
+        valid_to=max(moments),
+        **inherited_fields(quoted),
     )
-    if find_withdrawn(turn.group, draft.scope, draft.content):
-        return None
-    [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
-    return _ConversationSummary(thread, quoted, PreparedDraft(draft, embedded))
+    return make_ready(turn, draft, quoted, encoder)
 
 
 def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
@@ -126,23 +106,12 @@ def summarise(thread: Thread, turns: Sequence[Memory]) -> Summary:
     return get_summariser().summarise(events, title=title, sentences=LINES)
 
 
-def write_summary(turn: Turn, ready: _ConversationSummary, recorder: Recorder) -> Mapping[str, int]:
-    """Write the summary and retire the former one; nothing if a quoted turn changed meanwhile."""
-    fresh = _live_turns(ready.thread.key).filter(key__in=[row.key for row in ready.quoted])
-    if fresh.count() < len(ready.quoted):
+def _write_summary(turn: Turn, thread: Thread, ready: ReadySummary, recorder: Recorder) -> Mapping[str, int]:
+    """Write the summary in the place of a former one; nothing if a quoted turn changed meanwhile."""
+    former = thread.summary
+    standing = former if former is not None and former.state == State.LIVE else None
+    summary = put_in_place(turn, standing, ready, _live_turns(thread.key), recorder)
+    if summary is None:
         return {}
-    model = ready.prepared.embedded.model
-    withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
-    withdrawn.refresh()
-    if withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector):
-        return {}
-    summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    record_summary(turn, summary, ready.prepared, ready.quoted, recorder)
-    former = ready.thread.summary
-    if former is not None and former.state == State.LIVE:
-        recorder.retire(
-            former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
-            state=State.SUPERSEDED,
-        )  # fmt: skip
-    recorder.edit(ready.thread, summary_id=summary.key)
+    recorder.edit(thread, summary_id=summary.key)
     return {"conversations": 1}

@@ -36,13 +36,7 @@ def _decaying_memories(turn: Turn, *, after: int) -> Any:
 
 def _decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
     """Decay those of the memories that are still due, inside the batch's transaction."""
-    due = _decaying_memories(turn, after=keys[0] - 1).filter(key__lte=keys[-1])
-    decayed = [(row, *decay_to(row, turn.now)) for row in due]
-    decayed = [(row, left, until) for row, left, until in decayed if left != row.confidence]
-    if not decayed:
-        return {}
-    rows = [row for row, _, _ in decayed]
-    recorder.edit_many(
-        rows, confidence=[left for _, left, _ in decayed], decayed_at=[until for _, _, until in decayed]
-    )
-    return {"decayed": len(rows)}
+    due = list(_decaying_memories(turn, after=keys[0] - 1).filter(key__lte=keys[-1]))
+    decayed = [decay_to(row, turn.now) for row in due]
+    confidence, decayed_at = [left for left, _ in decayed], [until for _, until in decayed]
+    return {"decayed": recorder.edit_many(due, confidence=confidence, decayed_at=decayed_at)}

@@ -13,8 +13,10 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.decay import UNUSED_BELOW
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.store.derived import withdraw_replaced
+from memories.queries.by_text import find_twin
+from memories.store.derived import withdraw_summaries
 from memories.store.threads import refresh_around
+from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import SUMMARY_SOURCES, State, Trust, Type
 
 _KEPT_IMPORTANCE = 8
@@ -119,7 +121,7 @@ def _expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
         state=State.EXPIRED,
     )
     if is_expired:
-        withdraw_replaced(recorder.actor, memory)
+        withdraw_summaries(recorder.actor, memory)
     return is_expired
 
 
@@ -136,6 +138,9 @@ def _put_away(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
 
 
 def _wake_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    """Let a memory count again, unless its text was withdrawn since or is live in another row."""
+    if find_twin(memory) or find_withdrawn(memory.group, memory.scope, memory.content):
+        return False
     return recorder.retire(
         memory,
         Operation.RUN,

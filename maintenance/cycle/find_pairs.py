@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from django.db.models import Q
 
-from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
-from maintenance.cycle.vectors import first_key_without_vector
+from maintenance.cycle.vectors import next_with_vectors, usable_encoder
 from memories.models import Link, Memory
 from memories.review.find_pairs import FoundPair, find_pairs
 from memories.types import Scope, State, Trust, Type
@@ -47,18 +46,15 @@ def _read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
 
     With the global ones of other groups that are newer than what a person verified here: no store compared the two.
     """
-    lasting = Memory.objects.filter(state=State.LIVE).exclude(type=Type.EPISODIC).select_related("group")
-    lasting = lasting.order_by("key")
-    unembedded = first_key_without_vector(turn.group)
-    if unembedded is not None:
-        lasting = lasting.filter(key__lt=unembedded)
-    found = [*lasting.filter(group=turn.group, key__gt=after)[:ROWS]]
+    lasting = Memory.objects.filter(state=State.LIVE).exclude(type=Type.EPISODIC)
+    parts = [lasting.filter(group=turn.group, key__gt=after)]
     verified = Memory.objects.filter(group=turn.group, state=State.LIVE, trust=Trust.VERIFIED).order_by("key")
     oldest = verified.values_list("key", flat=True).first()
     if oldest is not None:
-        newer = lasting.filter(scope=Scope.GLOBAL, key__gt=max(after, oldest)).exclude(group=turn.group)
-        found = sorted([*found, *newer[:ROWS]], key=lambda memory: memory.key)[:ROWS]
-    return found
+        newer = lasting.filter(scope=Scope.GLOBAL, key__gt=max(after, oldest))
+        parts.append(newer.exclude(group=turn.group))
+    keys = next_with_vectors(*parts, limit=ROWS)
+    return list(Memory.objects.filter(key__in=keys).select_related("group").order_by("key"))
 
 
 def _link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:

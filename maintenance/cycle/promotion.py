@@ -10,13 +10,11 @@ from typing import Any, Final
 
 from django.db.models import Count, QuerySet
 
-from access.audit.operations import Operation
 from access.models import AuditPayload
-from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
 from maintenance.cycle.step import NOT_ADMITTED, Batch, NotAdmitted, Turn, admit_draft
-from maintenance.cycle.vectors import first_key_without_vector
+from maintenance.cycle.vectors import next_with_vectors, usable_encoder
 from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
@@ -25,8 +23,7 @@ from memories.language.dress import fold_hash
 from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
 from memories.queries.labels import PROMOTED_SOURCE
-from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version, record_findings
+from memories.store import PreparedDraft
 from memories.store.derived import PROMOTE_AT_LEAST
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
@@ -54,7 +51,7 @@ class _ReadyFact:
 
 @dataclass(frozen=True)
 class Promote:
-    """At least `promote_at_least` similar events, of as many days or threads, become a fact.
+    """At least PROMOTE_AT_LEAST similar events, of as many days or threads, become a fact.
 
     The events stay as they are; compacted ones count too. Events that are already half of some fact's evidence are
     not proposed again, whatever became of that fact.
@@ -67,41 +64,33 @@ class Promote:
         encoder = usable_encoder()
         if encoder is None:
             return None
-        after, plan = (cursor["after"], cursor["plan"]) if cursor else (turn.mark or 0, [])
+        after, plan = turn.mark or 0, list[RepeatedEvents]()
+        if cursor:
+            after, plan = cursor["after"], [RepeatedEvents(*stored) for stored in cursor["plan"]]
         while True:
             if plan:
                 now, plan = plan[:_FACTS_AT_ONCE], plan[_FACTS_AT_ONCE:]
                 return _prepare_batch(turn, now, after=after, plan=plan, encoder=encoder)
-            rows = countable_events(turn).filter(key__gt=after).order_by("key")
-            unembedded = first_key_without_vector(turn.group)
-            if unembedded is not None:
-                rows = rows.filter(key__lt=unembedded)
-            keys = list(rows.values_list("key", flat=True)[:_NEW_AT_ONCE])
+            keys = next_with_vectors(countable_events(turn).filter(key__gt=after), limit=_NEW_AT_ONCE)
             if not keys:
                 return None
             after = keys[-1]
-            plan = [
-                [found.representative, *found.keys] for found in find_repeated(turn, keys, encoder=encoder)
-            ]
+            plan = find_repeated(turn, keys, encoder=encoder)
             if not plan:
                 return _prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
 
 
 def _prepare_batch(
     turn: Turn,
-    clusters: Sequence[Sequence[int]],
+    clusters: Sequence[RepeatedEvents],
     *,
     after: int,
-    plan: Sequence[Sequence[int]],
+    plan: Sequence[RepeatedEvents],
     encoder: Encoder,
 ) -> Batch:
-    """The batch that writes these clusters, with `plan` as the rest; the last one marks keys up to `after` as done.
-
-    A cluster is the key of its representative followed by all its keys.
-    """
-    chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
+    """The batch that writes these clusters, with `plan` as the rest; the last one marks keys up to `after` as done."""
     proposals, stopped = list[_ReadyFact](), Counter[str]()
-    for one in chosen:
+    for one in clusters:
         try:
             if (ready := _prepare_fact(turn, one, encoder)) is not None:
                 proposals.append(ready)
@@ -256,9 +245,7 @@ def _propose_fact(
         replace(recorder.actor, is_person=False), turn.group, proposal.prepared.draft.confidence
     )
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
-    fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
-    record_findings([(fact, proposal.prepared.draft.findings)])
-    recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
+    fact = recorder.store(proposal.prepared, turn.group, trust=trust, at=turn.now)
     for neighbour in neighbours:
         if neighbour.link_kind is not None:
             recorder.link(

@@ -10,15 +10,16 @@ from django.db.models import Model, Q
 
 from access import audit
 from access.actor import Actor
-from access.audit.operations import BATCHES
-from access.models import RowChange
+from access.audit.operations import BATCHES, Operation
+from access.models import Group, RowChange
 from maintenance.models import Run
 from memories.lifecycle.undo.rows import pack_batch
 from memories.models import Link, LinkKind, Memory
-from memories.queries.snapshot import as_json
+from memories.queries.snapshot import as_json, snapshot
+from memories.store import PreparedDraft, insert_version, record_findings
 from memories.store.for_review import link
 from memories.store.supersede import follow_withdrawal
-from memories.types import State
+from memories.types import State, Trust
 from storage.bulk import write_columns
 from storage.changes import change_of, current_change, keeping_nothing
 
@@ -98,6 +99,13 @@ class Recorder:
     ) -> None:
         """Queue an event for the audit log; flush() appends them all."""
         self._events.append(audit.AuditEvent(operation, memory, group, subject, payload or {}))
+
+    def store(self, prepared: PreparedDraft, group: Group, *, trust: Trust, at: datetime) -> Memory:
+        """Write a memory that the step made, with what the guard found in it, and log it."""
+        memory = insert_version(self.actor, prepared, group, trust=trust, now=at)
+        record_findings([(memory, prepared.draft.findings)])
+        self.log(Operation.STORE, memory=memory.id, group=group.id, payload={"after": snapshot(memory)})
+        return memory
 
     def retire(
         self,

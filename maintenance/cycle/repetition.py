@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Q, QuerySet
@@ -28,12 +28,11 @@ _Neighbours = dict[
 ]  # by key: keys and cosines of the nearest events, nearest first
 
 
-@dataclass(frozen=True)
-class RepeatedEvents:
+class RepeatedEvents(NamedTuple):
     """Events of one scope that state the same; `representative` is the key of the best wording, one of `keys`."""
 
     representative: int
-    keys: tuple[int, ...]
+    keys: Sequence[int]
 
 
 def countable_events(turn: Turn) -> QuerySet[Memory]:
@@ -49,9 +48,8 @@ def countable_events(turn: Turn) -> QuerySet[Memory]:
 def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[RepeatedEvents]:
     """The clusters around the new events `keys`, largest first; no event is in two of them.
 
-    A cluster holds what lies within `promote_cosine` of its centre, has the same scope and does not contradict it word
-    by word. It counts if its events span `promote_at_least` occasions. Work grows with the new events times the
-    group's.
+    A cluster holds what lies within _SAME_FACT_COSINE of its centre, has the same scope and does not contradict it word
+    by word. It counts if its events span PROMOTE_AT_LEAST occasions. Work grows with the new events times the group's.
     """
     neighbours = find_neighbours(turn, keys, encoder=encoder)
     rows = Memory.objects.in_bulk(
@@ -75,7 +73,7 @@ def count_occasions(memories: Iterable[Memory]) -> int:
 
 
 def find_neighbours(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> _Neighbours:
-    """The NEAREST events of each new one above `promote_cosine`; new events with too few of them are left out."""
+    """The _NEAREST events of each new one above _SAME_FACT_COSINE; new events with too few of them are left out."""
     vectors = read_vectors(keys, encoder=encoder)
     if not vectors:
         return {}

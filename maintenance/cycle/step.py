@@ -30,6 +30,10 @@ class Turn:
     withdrawn: dict[str, WithdrawnTexts] = field(default_factory=dict)
     deletes: bool = False
 
+    def withdrawn_texts(self, model: str) -> WithdrawnTexts:
+        """The group's withdrawn texts with their vectors by this model, as of their last refresh."""
+        return self.withdrawn.setdefault(model, WithdrawnTexts(self.group.key, model))
+
 
 @dataclass(frozen=True)
 class Batch:

@@ -198,10 +198,11 @@ def take_back(actor: Actor, run: Run, *, force: bool) -> Reversed:
     terms = Terms(f"run {run.id} was undone", partial=True, force=force, right=CURATE, besides=changes)
     done = Reversed()
     with changing(new_change()):
-        for part in in_parts(rows_of(changes)):
-            done.add(reverse(actor, part, terms))
+        # Before a summary is hidden, nothing is behind it any more that its withdrawal would reach.
         for batch in standing_changes(run).filter(op="b").order_by("-key"):
             done.add(reverse_batch(batch, terms))
+        for part in in_parts(rows_of(changes)):
+            done.add(reverse(actor, part, terms))
         with transaction.atomic():
             standing = Run.objects.filter(pk=run.pk).exclude(status=RunStatus.UNDONE)
             if not standing.update(status=RunStatus.UNDONE, undone_at=timezone.now(), undone_by=actor.name):

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 
 import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
-from memories.store.pieces import as_vector, embedded_text
-from memories.types import State
+from memories.store.pieces import as_vector, available_encoder, embedded_text, indexed_model
 from storage.bulk import batches
 
 Matrix = NDArray[np.float32]
@@ -40,13 +39,22 @@ def stream_vectors(
         after = keys[-1]
 
 
-def first_key_without_vector(group: Group) -> int | None:
-    """The lowest key of the group's live memories that still lack a vector; None if all have theirs.
+def usable_encoder() -> Encoder | None:
+    """The encoder of the index's model; None if it is unavailable, so that vectors cannot be compared."""
+    encoder = available_encoder()
+    return encoder if encoder is not None and indexed_model() == encoder.model_id else None
 
-    A pass over new memories stops before it, so that the next pass compares those once they have vectors.
-    """
-    missing = Piece.objects.filter(memory__group=group, memory__state=State.LIVE, embedding__isnull=True)
-    return missing.order_by("memory_id").values_list("memory_id", flat=True).first()
+
+def next_with_vectors(*parts: QuerySet[Memory], limit: int) -> list[int]:
+    """The lowest keys of these memories, up to the first that still lacks a vector: a later pass compares the others."""
+    rows = (part.order_by("key").values_list("key", flat=True)[:limit] for part in parts)
+    keys = sorted(chain.from_iterable(rows))[:limit]
+    waiting = [
+        key
+        for some in batches(keys)
+        for key in Piece.objects.filter(memory__in=some, embedding=None).values_list("memory_id", flat=True)
+    ]
+    return [key for key in keys if not waiting or key < min(waiting)]
 
 
 def _read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], Matrix]:

@@ -1,6 +1,7 @@
 """A run in words: its counts, its steps and its changes."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -54,7 +55,7 @@ class ShownField:
 
 @dataclass(frozen=True)
 class _ShownChange:
-    """A row that a run changed. `is_memory`: its id has a page. `made`: the run created it; `fields` is empty."""
+    """A row that a run changed. `is_memory`: its id has a page. `made`: the run created it; `fields` say what a memory is."""
 
     text: str
     id: str
@@ -74,16 +75,16 @@ def format_counts(counts: dict[str, Any]) -> str:
 
 
 def format_steps(steps: Sequence[dict[str, Any]]) -> list[_ShownStep]:
-    """A run's stored steps with each one's share of the time; missing or malformed numbers count as 0."""
-    whole = sum(_read_number(step, "seconds") for step in steps) or 1.0
+    """A run's stored steps with each one's share of the time."""
+    whole = sum(step["seconds"] for step in steps) or 1.0
     return [
         _ShownStep(
-            name=step_words(str(step.get("step", ""))),
-            counts=format_counts(step.get("counts", {})),
-            seconds=_read_number(step, "seconds"),
-            batches=int(_read_number(step, "batches")),
-            longest_lock_ms=round(1000 * _read_number(step, "longest_lock_s")),
-            share=round(100 * _read_number(step, "seconds") / whole),
+            name=step_words(step["step"]),
+            counts=format_counts(step["counts"]),
+            seconds=step["seconds"],
+            batches=step["batches"],
+            longest_lock_ms=round(1000 * step["longest_lock_s"]),
+            share=round(100 * step["seconds"] / whole),
         )
         for step in steps
     ]
@@ -91,13 +92,7 @@ def format_steps(steps: Sequence[dict[str, Any]]) -> list[_ShownStep]:
 
 def step_words(name: str) -> str:
     """A step's name for people."""
-    return pgettext("word", _STEP_WORDS.get(name, name)) if name else ""
-
-
-def _read_number(step: dict[str, Any], name: str) -> float:
-    """A number of a stored step; 0 if it is missing or of another type."""
-    value = step.get(name, 0)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return pgettext("word", _STEP_WORDS.get(name, name))
 
 
 def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[_ShownChange]]]:
@@ -134,15 +129,8 @@ def format_value(value: Any) -> str:
         return gettext(_EMPTY_VALUE)
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
-    if isinstance(value, str) and (moment := parse_moment(value)):
-        return f"{moment:%Y-%m-%d %H:%M}"
     text = str(value)
+    if "T" in text:
+        with suppress(ValueError):  # it is not a time
+            return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}"
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"
-
-
-def parse_moment(text: str) -> datetime | None:
-    """The time that an ISO 8601 text states; None for any other text."""
-    try:
-        return datetime.fromisoformat(text) if "T" in text else None
-    except ValueError:
-        return None

@@ -40,7 +40,7 @@ from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_memory, head_of, versions_of
 from memories.store import PreparedDraft, find_exact, insert_version, prepare_text, record_findings
 from memories.store.change import change_row, changed_meanwhile
-from memories.store.derived import withdraw_replaced
+from memories.store.derived import withdraw_summaries
 from memories.store.for_review import link_neighbours, link_successor, settle_doubts
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
@@ -302,7 +302,7 @@ def _write_version(
     if draft.valid_from != old.valid_from:
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
-    withdraw_replaced(actor, old)
+    withdraw_summaries(actor, old)
     if actor.decides(old.group_id):  # an agent's edit decides nothing
         settle_doubts(actor, old, Operation.EDIT)
     _note_doubt(actor, new, doubt)

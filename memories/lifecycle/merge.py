@@ -34,7 +34,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.queries.versions import check_one_group, find_memory, head_of
 from memories.queries.visibility import has_begun
 from memories.store.change import change_row
-from memories.store.derived import DerivedChanges, withdraw_replaced
+from memories.store.derived import DerivedChanges, withdraw_summaries
 from memories.store.policy import Change
 from memories.store.supersede import bring_plan_forward, valid_time_end
 from memories.types import VISIBLE_TRUSTS, Scope, State, Trust, Type
@@ -92,7 +92,7 @@ def _carry_out_merge(
     def follow_up() -> DerivedChanges:
         nonlocal survivor
         survivor, followed = _unite(actor, source, into, ready, reason=reason)
-        return replace(followed, changed=followed.changed + withdraw_replaced(actor, source))
+        return replace(followed, changed=followed.changed + withdraw_summaries(actor, source).changed)
 
     consequences = (
         gettext("recall returns {id} in its place").format(id=into.id),
@@ -228,7 +228,7 @@ def _carry_out_supersede(
         by.refresh_from_db()  # it may have changed before the group was held
         check_successor(old, by, field="by")
         moved = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else 0
-        gone = withdraw_replaced(actor, old)
+        gone = withdraw_summaries(actor, old).changed
         bring_plan_forward(actor, old, by, now)
         return DerivedChanges(gone, payload={"by": str(by.id), "moved": moved})
 

@@ -46,7 +46,7 @@ from memories.recall.scoring import MODES, Trace
 from memories.recall_log import COUNTER, PendingRecall
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
-from memories.types import SUMMARY_SOURCES, State
+from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, State
 from storage.postgresql.replica import database_of, leave_alone, reading_from
 
 __all__ = ["Item", "RecallRequest", "RecallResult", "recall"]
@@ -117,8 +117,9 @@ def _answer_query(
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
-    if not question.is_time_alone:  # a summary stands for events in lists; each of them is found by itself
-        visibility = replace(visibility, without_sources=frozenset(SUMMARY_SOURCES))
+    # A summary stands for events in lists; each of them is found by itself. That of a conversation answers for its time.
+    without = {SUMMARY_SOURCE} if question.is_time_alone else SUMMARY_SOURCES
+    visibility = replace(visibility, without_sources=frozenset(without))
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     check_time()
     state = read_index_state((group.key,) if group is not None else ())

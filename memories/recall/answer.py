@@ -263,7 +263,7 @@ def fit_items(
     wants_turns: bool,
 ) -> _FittedItems:
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
-    are_many = bool(shown.collects) or not fitting.words  # of a subject, or of a time
+    are_many = bool(shown.collects)
     parts = passages(chosen.memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
     fitting = replace(fitting, parts=parts)
     summaries = find_summaries(chosen.memories, visibility) if are_many else {}

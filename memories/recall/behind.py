@@ -10,6 +10,7 @@ from access.visibility import Visibility
 from memories.embedding import Encoder
 from memories.language.cleaning import fold
 from memories.models import Memory
+from memories.queries.labels import label_of
 from memories.queries.visibility import sees
 from memories.recall.budget import FittedAnswer, Frame, Notes, Portion, count_tokens
 from memories.recall.choosing import READ_CHARS, Excerpts, in_time
@@ -44,12 +45,17 @@ def fold_into_summaries(
     """The answer with one portion in the place of several events of one summary, and those events by the summary's key.
 
     It stands where the best of them stood, and says what the answer shows of each, oldest first, equal texts once. Each text
-    has its day; the year is the summary's.
+    has its day; the year is the summary's. An event that the answer warns about stands alone.
     """
+
+    def shown_for(event: Memory) -> Memory:
+        summary = summaries.get(event.key, event)
+        is_plain = label_of(event) in ("", label_of(summary)) and not notes.conflicts.get(event.key)
+        return summary if is_plain else event
+
     together: dict[int, list[Portion]] = {}
     for portion in fitted.portions:
-        shown = summaries.get(portion.memory.key, portion.memory)
-        together.setdefault(shown.key, []).append(portion)
+        together.setdefault(shown_for(portion.memory).key, []).append(portion)
     portions, events = list[Portion](), dict[int, list[Memory]]()
     for key, own in together.items():
         if len(own) == 1:

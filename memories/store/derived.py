@@ -132,23 +132,22 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     return DerivedChanges(withdrawn + weakened, consequences)
 
 
-def withdraw_replaced(actor: Actor, event: Memory) -> int:
-    """Withdraw the summaries that repeat an event, or a summary, which no longer counts, inside the writer's transaction.
+def withdraw_summaries(actor: Actor, event: Memory) -> DerivedChanges:
+    """Withdraw the summaries that repeat an event, or a summary, which no longer counts, inside the caller's transaction.
 
     What was behind a summary is listed by itself again. Facts stay: the event was true.
     """
     if event.type != Type.EPISODIC:
-        return 0
-    return withdraw_derived(actor, replace(find_reach(event, [event]), facts=())).changed
+        return DerivedChanges()
+    return withdraw_derived(actor, replace(find_reach(event, [event]), facts=()))
 
 
 def withdraw_left_behind(actor: Actor, moved: Sequence[Memory], target: Group) -> None:
     """Withdraw the summaries in other groups of what has just moved to this one, inside the mover's transaction."""
-    events = [row for row in moved if row.type == Type.EPISODIC]
-    for some in batches(events):
-        reach = find_reach(some[0], some)
-        summaries = tuple(row for row in reach.summaries if row.group_id != target.pk)
-        withdraw_derived(actor, WithdrawalReach(some[0], summaries=summaries))
+    for some in batches([row for row in moved if row.type == Type.EPISODIC]):
+        summaries = _find_summaries({row.root_key for row in some})
+        left = tuple(row for row in summaries if row.group_id != target.pk)
+        withdraw_derived(actor, WithdrawalReach(some[0], tuple(some), left))
 
 
 def _find_summaries(roots: Collection[int]) -> list[Memory]:

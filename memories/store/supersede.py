@@ -23,7 +23,7 @@ from memories.queries.conflicts import read_plan, read_replaced
 from memories.queries.versions import head_of
 from memories.queries.visibility import has_begun, is_outlasting
 from memories.store.change import change_row
-from memories.store.derived import withdraw_replaced
+from memories.store.derived import withdraw_summaries
 from memories.store.for_review import settle_doubts
 from memories.store.policy import log_of, protection
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
@@ -52,7 +52,7 @@ def replace_memory(
         move_ends(actor, old, new.valid_from or now, now)
     else:
         bring_plan_forward(actor, old, new, now)
-    withdraw_replaced(actor, old)
+    withdraw_summaries(actor, old)
 
 
 def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:

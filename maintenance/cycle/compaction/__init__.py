@@ -5,43 +5,40 @@ sentence of each of its events; where that would be more than _COVERED_SHARE of 
 that says what the events are about.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
+from django.db.models import QuerySet
 
 from access.audit.operations import Operation
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, key_terms, span_text
-from maintenance.cycle.compaction.topics import WINDOW, find_topics
 from maintenance.cycle.compaction.weeks import (
-    AT_LEAST,
     Week,
     find_months,
     find_named,
     find_torn,
     find_weeks,
+    quotable,
     read_behind,
-    standing,
     summaries,
     week_of,
 )
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, NotAdmitted, Turn, admit_draft
-from maintenance.cycle.vectors import read_vectors
+from maintenance.cycle.vectors import read_vectors, usable_encoder
 from memories.draft import Draft
 from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import format_count
-from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, insert_version, record_findings
-from memories.store.derived import withdraw_replaced, withdraw_rows
-from memories.store.pieces import available_encoder, embed_passages, indexed_model, passage_of
+from memories.models import LinkKind, Memory
+from memories.store import PreparedDraft
+from memories.store.derived import withdraw_rows, withdraw_summaries
+from memories.store.pieces import embed_passages, passage_of
 from memories.store.withdrawn.left_out import find_left_out_at_home
 from memories.store.withdrawn.marks import find_withdrawn
-from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import SUMMARY_SOURCE, Scope, State, Trust, Type
 
 SENTENCES: Final = 60  # of a summary; a week that says more distinct things gets an index
@@ -54,13 +51,11 @@ _COSINE = 0.35
 
 
 @dataclass(frozen=True)
-class _ReadySummary:
-    """A summary ready to be written, with its sources in order of time and the withdrawn texts that it was compared with."""
+class ReadySummary:
+    """A summary ready to be written, with the sources that it is linked to."""
 
-    week: Week
-    sources: tuple[Memory, ...]
     prepared: PreparedDraft
-    withdrawn: WithdrawnTexts
+    sources: Sequence[Memory]
 
 
 @dataclass(frozen=True)
@@ -79,57 +74,46 @@ class Compact:
         encoder = usable_encoder()
         if encoder is None:
             return None
-        place: dict[str, Any] = cursor or _place(find_weeks(turn), is_month=False)
+        place: dict[str, Any] = cursor or {"todo": find_weeks(turn), "after": 0}
         while True:
             while place["todo"]:
-                stored, place = place["todo"][0], place | {"todo": place["todo"][1:]}
-                ready = prepare_summary(turn, Week.from_json(stored), encoder, is_month=place["is_month"])
-                if ready is not None:
-                    return Batch(place, partial(write_summary, turn, ready))
-            if place["is_month"]:
+                week, place = Week(*place["todo"][0]), place | {"todo": place["todo"][1:]}
+                if (ready := _prepare_summary(turn, week, encoder)) is not None:
+                    return Batch(place, partial(_write_summary, turn, week, ready))
+            if place["after"] is None:
                 return None
-            if events := find_named(turn, after=place["after"], limit=ROWS):
-                return Batch(place | {"after": events[-1].key}, partial(_compact_events, events))
-            place = _place(find_months(turn), is_month=True)
+            named = find_named(turn).filter(key__gt=place["after"])
+            if keys := list(named.values_list("key", flat=True)[:ROWS]):
+                return Batch(place | {"after": keys[-1]}, partial(_compact_events, turn, keys))
+            place = {"todo": find_months(turn), "after": None}
 
 
-def _place(weeks: Sequence[Week], *, is_month: bool) -> dict[str, Any]:
-    return {"todo": [week.as_json() for week in weeks], "after": 0, "is_month": is_month}
-
-
-def usable_encoder() -> Encoder | None:
-    """The encoder of the index's model; None if it is unavailable, so that vectors cannot be compared."""
-    encoder = available_encoder()
-    return encoder if encoder is not None and indexed_model() == encoder.model_id else None
-
-
-def prepare_summary(turn: Turn, week: Week, encoder: Encoder, *, is_month: bool) -> _ReadySummary | None:
+def _prepare_summary(turn: Turn, week: Week, encoder: Encoder) -> ReadySummary | None:
     """Draft and embed a summary, before any transaction; None if an event changed meanwhile."""
-    sources = _read_sources(week)
-    if len(sources) < len(week.keys):
+    found = quotable(turn, week.scope).in_bulk(week.keys)
+    if len(found) < len(week.keys):
         return None
-    withdrawn = turn.withdrawn.setdefault(encoder.model_id, WithdrawnTexts(turn.group.key, encoder.model_id))
-    withdrawn.refresh()
-    events = read_behind(sources) if is_month else sources
-    for text, form in _texts(sources, events, encoder):
-        try:
-            draft = _draft_summary(turn, week, sources, events, text, form, is_month=is_month)
-        except NotAdmitted:
-            continue
-        [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
-        prepared = PreparedDraft(draft, embedded)
-        if not find_withdrawn(turn.group, draft.scope, text) and not withdrawn.doubt_about(
-            draft, prepared.vector
-        ):
-            return _ReadySummary(week, tuple(sources), prepared, withdrawn)
+    sources = [found[key] for key in week.keys]
+    events = read_behind(sources) if week.is_month else sources
+    for text, form in _texts(sources, events, encoder) if events else ():
+        with suppress(NotAdmitted):
+            draft = _draft_summary(turn, week, events, text, form)
+            if (ready := make_ready(turn, draft, sources, encoder)) is not None:
+                return ready
     return None
 
 
-def _read_sources(week: Week) -> list[Memory]:
-    """The events or summaries, as they are now, in the order of the week."""
-    rows = Memory.objects.filter(key__in=week.keys, state=State.LIVE).select_related("group", "thread")
-    found = {row.key: row for row in rows}
-    return [found[key] for key in week.keys if key in found]
+def make_ready(turn: Turn, draft: Draft, sources: Sequence[Memory], encoder: Encoder) -> ReadySummary | None:
+    """A summary as the guard admits it, embedded; None if it restates what was withdrawn. Raises NotAdmitted."""
+    draft = admit_draft(turn, draft)
+    [embedded] = embed_passages([passage_of(draft)], encoder=encoder)
+    prepared, withdrawn = PreparedDraft(draft, embedded), turn.withdrawn_texts(embedded.model)
+    withdrawn.refresh()
+    if find_withdrawn(turn.group, draft.scope, draft.content) or withdrawn.doubt_about(
+        draft, prepared.vector
+    ):
+        return None
+    return ReadySummary(prepared, sources)
 
 
 def _texts(
@@ -172,106 +156,96 @@ def _summarise(sources: Sequence[Memory], title: str, encoder: Encoder) -> Summa
 
 
 def _topics_of(sources: Sequence[Memory], encoder: Encoder) -> dict[Any, int]:
-    """The topic of each event that has one, by its id: its thread, or those events that are alike."""
+    """The topic of each event that has one, by its id: its thread, or those events that are alike.
+
+    In order of time, each joins the topic whose events have the highest mean cosine with it, or begins one.
+    """
     topics: dict[Any, int] = {s.id: -2 - s.thread_id for s in sources if s.thread_id is not None}
-    alone = [source for source in sources if source.id not in topics][:WINDOW]
+    alone = [source for source in sources if source.id not in topics]
     vectors = read_vectors([source.key for source in alone], encoder=encoder)
-    known = [source for source in alone if source.key in vectors]
-    if len(known) < AT_LEAST:
-        return topics
-    found = find_topics(np.stack([vectors[s.key] for s in known]), cosine=_COSINE, at_least=2)
-    return topics | {known[row].id: number for number, rows in enumerate(found) for row in rows}
+    found = list[tuple[Any, list[Memory]]]()  # the sum of the vectors of each topic, and its events
+    for source in (source for source in alone if source.key in vectors):
+        cosines = [float(total @ vectors[source.key]) / len(events) for total, events in found]
+        if (nearest := max(cosines, default=0.0)) >= _COSINE:
+            total, events = found[cosines.index(nearest)]
+            total += vectors[source.key]
+            events.append(source)
+        else:
+            found.append((vectors[source.key].copy(), [source]))
+    shared = [events for _, events in found if len(events) > 1]
+    return topics | {event.id: number for number, events in enumerate(shared) for event in events}
 
 
-def _draft_summary(
-    turn: Turn,
-    week: Week,
-    sources: Sequence[Memory],
-    events: Sequence[Memory],
-    text: str,
-    form: str,
-    *,
-    is_month: bool,
-) -> Draft:
-    """The summary as a draft, its scope no wider and its confidence no higher than its sources'. Raises NotAdmitted."""
+def _draft_summary(turn: Turn, week: Week, events: Sequence[Memory], text: str, form: str) -> Draft:
+    """The summary as a draft, its scope no wider and its confidence no higher than its events'."""
     moments = [event.moment for event in events]
-    covered = {"months": [week.first]} if is_month else {"weeks": sorted({week_of(at) for at in moments})}
-    return admit_draft(
-        turn,
-        Draft(
-            text,
-            type=Type.EPISODIC,
-            group=turn.group.slug,
-            scope=Scope.GROUP if turn.group.private else week.scope,
-            metadata={"events": len(events), "form": form, **covered},
-            source=SUMMARY_SOURCE,
-            valid_from=min(moments),
-            valid_to=max(moments),
-            **inherited_fields(sources),
-        ),
+    covered = (
+        {"months": [week.first]} if week.is_month else {"weeks": sorted({week_of(at) for at in moments})}
+    )
+    return Draft(
+        text,
+        type=Type.EPISODIC,
+        group=turn.group.slug,
+        scope=Scope.GROUP if turn.group.private else week.scope,
+        metadata={"events": len(events), "form": form, **covered},
+        source=SUMMARY_SOURCE,
+        valid_from=min(moments),
+        valid_to=max(moments),
+        **inherited_fields(events),
     )
 
 
-def write_summary(turn: Turn, ready: _ReadySummary, recorder: Recorder) -> dict[str, int]:
+def _write_summary(turn: Turn, week: Week, ready: ReadySummary, recorder: Recorder) -> dict[str, int]:
     """Write the summary in the place of a former one; nothing if an event changed meanwhile."""
-    if [row.updated_at for row in _read_sources(ready.week)] != [row.updated_at for row in ready.sources]:
+    former = summaries(turn).filter(key=week.replaces or 0).select_related("group").first()
+    summary = put_in_place(turn, former, ready, quotable(turn, week.scope), recorder)
+    if summary is None:
         return {}
-    newly_withdrawn = ready.withdrawn.refresh()
-    if ready.withdrawn.doubt_about(ready.prepared.draft, ready.prepared.vector, among=newly_withdrawn):
-        return {}
-    summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-    record_summary(turn, summary, ready.prepared, ready.sources, recorder)
-    former = summaries(turn).filter(key=ready.week.replaces or 0).select_related("group").first()
+    if former is not None:
+        _put_behind(Memory.objects.filter(summary=former), summary.key, recorder)
+        withdraw_summaries(recorder.actor, former)  # its month, which told of fewer events
+    if not week.is_month:
+        return {"summaries": 1}
+    return {"summaries": 1, "compacted": _put_behind(ready.sources, summary.key, recorder)}
+
+
+def put_in_place(
+    turn: Turn, former: Memory | None, ready: ReadySummary, among: QuerySet[Memory], recorder: Recorder
+) -> Memory | None:
+    """Write a summary in the place of a former one, and link it to its sources.
+
+    None if one of these changed meanwhile or is not `among` those any more, or a text was withdrawn that the summary restates.
+    """
+    prepared, sources = ready.prepared, {row.key: row.updated_at for row in ready.sources}
+    withdrawn = turn.withdrawn_texts(prepared.embedded.model)
+    if dict(among.filter(key__in=sources).values_list("key", "updated_at")) != sources:
+        return None
+    if withdrawn.doubt_about(prepared.draft, prepared.vector, among=withdrawn.refresh()):
+        return None
+    summary = recorder.store(prepared, turn.group, trust=Trust.ACTIVE, at=turn.now)
+    recorder.link_new(summary, ready.sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
     if former is not None:
         recorder.retire(
             former, Operation.RUN, reason=f"made anew as {summary.id}", at=turn.now, successor=summary,
             state=State.SUPERSEDED,
         )  # fmt: skip
-        behind = [*Memory.objects.filter(summary=former)]
-        recorder.edit_many(behind, summary_id=[summary.key] * len(behind))
-        withdraw_replaced(recorder.actor, former)  # its month, which told of fewer events
-    # A month: its weeks go behind it at once.
-    if any(source.source == SUMMARY_SOURCE for source in ready.sources):
-        return {"summaries": 1} | _put_behind(ready.sources, [summary.key] * len(ready.sources), recorder)
-    return {"summaries": 1}
-
-
-def record_summary(
-    turn: Turn, summary: Memory, prepared: PreparedDraft, sources: Sequence[Memory], recorder: Recorder
-) -> None:
-    """Record the new summary for undo and the audit log with what the guard found, and link it to its sources."""
-    record_findings([(summary, prepared.draft.findings)])
-    recorder.log(
-        Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
-    )
-    recorder.link_new(summary, sources, at=turn.now, kind=LinkKind.DERIVED, reason="summarises it")
+    return summary
 
 
 def _withdraw_torn(torn: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
     """Withdraw summaries, and list by itself again what is behind them, or behind what no longer stands."""
     for summary in torn:
-        withdraw_replaced(recorder.actor, summary)
+        withdraw_summaries(recorder.actor, summary)
     return {"summaries_dropped": withdraw_rows(recorder.actor, [s for s in torn if s.state == State.LIVE])}
 
 
-def _compact_events(events: Sequence[Memory], recorder: Recorder) -> dict[str, int]:
+def _compact_events(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
     """Put the events behind the summaries that name them, unless they changed meanwhile."""
-    fresh = Memory.objects.filter(key__in=[event.key for event in events], summary=None, state=State.LIVE)
-    standing = [*fresh.select_for_update()]
-    named = _summaries_naming(standing)
-    going = [row for row in standing if row.root_key in named]
-    return _put_behind(going, [named[row.root_key] for row in going], recorder)
+    events = list(find_named(turn).filter(key__in=keys))
+    return {"compacted": recorder.edit_many(events, summary_id=[event.named for event in events])}
 
 
-def _summaries_naming(events: Sequence[Memory]) -> dict[int, int]:
-    """The key of the summary that names each event, by the event's root."""
-    links = Link.objects.filter(
-        standing("source__"), kind=LinkKind.DERIVED, status=LinkStatus.OPEN,
-        target__in=[event.root_key for event in events],
-    )  # fmt: skip
-    return dict(links.values_list("target", "source"))
-
-
-def _put_behind(rows: Sequence[Memory], keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
-    done = recorder.edit_many(list(rows), summary_id=list(keys))
-    return {"compacted": done} if done else {}
+def _put_behind(rows: Iterable[Memory], summary: int, recorder: Recorder) -> int:
+    """Put rows behind a summary; returns how many."""
+    rows = list(rows)
+    return recorder.edit_many(rows, summary_id=[summary] * len(rows))

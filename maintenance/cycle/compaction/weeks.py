@@ -1,19 +1,18 @@
 """Weeks: which old events share a summary, and which of them may go behind theirs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Concat
 
 from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.labels import is_doubted
 from memories.queries.snapshot import RELATED_ROWS
-from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, VISIBLE_TRUSTS, State, Trust, Type
+from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, VISIBLE_TRUSTS, Scope, State, Trust, Type
 
 AT_LEAST: Final = 5  # events for a summary; a week with fewer joins the next one
 _LAST_DAYS: Final = 14  # until events of a last, short week join the week before
@@ -21,27 +20,22 @@ _INDEX_DAYS: Final = 90  # until events go behind an index, which says less than
 _MONTH_DAYS: Final = 365  # until the summaries of weeks go behind one of their month
 
 
-@dataclass(frozen=True)
-class Week:
+class Week(NamedTuple):
     """The events, or for a month the summaries, that one summary is about: in order of time, all of one scope.
 
-    `replaces` is the key of the week's former summary, if it has events now that this one does not name.
+    `replaces` is the key of the week's former summary, if it has events now that this one does not name. A run's cursor has
+    it as a list.
     """
 
-    first: str  # "2026-W19"
+    first: str  # "2026-W19", or of a month "2026-05"
     scope: str
-    keys: tuple[int, ...]
+    keys: Sequence[int]
     replaces: int | None = None
 
-    def as_json(self) -> list[Any]:
-        """The week as a run's cursor has it."""
-        return [self.first, self.scope, list(self.keys), self.replaces]
-
-    @classmethod
-    def from_json(cls, stored: list[Any]) -> "Week":
-        """The week of as_json()."""
-        first, scope, keys, replaces = stored
-        return cls(first, scope, tuple(keys), replaces)
+    @property
+    def is_month(self) -> bool:
+        """True if its keys are summaries."""
+        return "W" not in self.first
 
 
 def week_of(moment: datetime) -> str:
@@ -59,6 +53,12 @@ def standing(prefix: str = "") -> Q:
 def summaries(turn: Turn) -> QuerySet[Memory]:
     """The group's summaries that stand for events now."""
     return Memory.objects.filter(standing(), group=turn.group)
+
+
+def quotable(turn: Turn, scope: str) -> QuerySet[Memory]:
+    """What a summary of this scope may quote: not what moved, became narrower or was held back since it was found."""
+    here = Memory.objects.filter(group=turn.group, scope__in=[scope, Scope.GLOBAL])
+    return here.filter(state=State.LIVE, trust__in=VISIBLE_TRUSTS).select_related("group", "thread")
 
 
 def _compactable_events(turn: Turn) -> Any:
@@ -90,9 +90,11 @@ def _compactable_events(turn: Turn) -> Any:
     )
 
 
-def _named_in_summary() -> Exists:
-    """Condition on events: a summary that stands now names it."""
-    return Exists(_links_to_event(LinkKind.DERIVED).filter(standing("source__"), status=LinkStatus.OPEN))
+def _naming_links() -> QuerySet[Link]:
+    """The links by which a summary of its group that stands now names the event of the outer query."""
+    return _links_to_event(LinkKind.DERIVED).filter(
+        standing("source__"), source__group=OuterRef("group"), status=LinkStatus.OPEN
+    )
 
 
 def _links_to_event(kind: str) -> QuerySet[Link]:
@@ -133,7 +135,7 @@ def find_weeks(turn: Turn) -> list[Week]:
 
     A week with fewer than AT_LEAST events joins the next one, or if none has come for _LAST_DAYS the one before.
     """
-    rows = _compactable_events(turn).filter(~_named_in_summary()).order_by("scope", "at", "key")
+    rows = _compactable_events(turn).filter(~Exists(_naming_links())).order_by("scope", "at", "key")
     columns = rows.values_list("key", "scope", "at")
     known = _summaries_by_week(turn)
     found, late = list[Week](), dict[int, list[int]]()
@@ -149,11 +151,15 @@ def find_weeks(turn: Turn) -> list[Week]:
             if len(keys) >= AT_LEAST:
                 found.append(Week(first, scope, tuple(keys)))
                 first, keys = "", []
-        waits_since = turn.now - timedelta(days=turn.limits.compact_after_days + _LAST_DAYS)
+        if last >= turn.now - timedelta(days=turn.limits.compact_after_days + _LAST_DAYS):
+            continue
         before = [(week, key) for (of, week), key in known.items() if of == scope and week < first]
-        if before and last < waits_since:
-            late.setdefault(max(before)[1], []).extend(keys)
-    return [*found, *_weeks_anew(late)]
+        week, summary = max(before, default=("", 0))
+        if keys and found and found[-1].scope == scope and found[-1].first > week:
+            found[-1] = found[-1]._replace(keys=(*found[-1].keys, *keys))
+        elif summary:
+            late.setdefault(summary, []).extend(keys)
+    return [*found, *_weeks_anew(turn, late)]
 
 
 def _summaries_by_week(turn: Turn) -> dict[tuple[str, str], int]:
@@ -162,21 +168,16 @@ def _summaries_by_week(turn: Turn) -> dict[tuple[str, str], int]:
     return {(scope, week): key for key, scope, about in rows for week in about.get("weeks", ())}
 
 
-def _weeks_anew(late: Mapping[int, list[int]]) -> Iterator[Week]:
+def _weeks_anew(turn: Turn, late: Mapping[int, list[int]]) -> Iterator[Week]:
     """The weeks whose summaries have to name more events than they do."""
     for summary in Memory.objects.filter(key__in=late).order_by("key"):
         named = Link.objects.filter(source=summary.root_key, kind=LinkKind.DERIVED, status=LinkStatus.OPEN)
         roots = [*named.values_list("target", flat=True)]
-        rows = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots), state=State.LIVE)
-        keys = {*rows.values_list("key", flat=True), *late[summary.key]}
+        among = Q(key__in=[*roots, *late[summary.key]]) | Q(root__in=roots)
         at = Coalesce(F("valid_from"), F("created_at"))
-        ordered = Memory.objects.filter(key__in=keys).annotate(at=at).order_by("at", "key")
-        yield Week(
-            summary.metadata["weeks"][0],
-            summary.scope,
-            tuple(ordered.values_list("key", flat=True)),
-            summary.key,
-        )
+        rows = quotable(turn, summary.scope).filter(among).annotate(at=at).order_by("at", "key")
+        keys = tuple(rows.values_list("key", flat=True))
+        yield Week(summary.metadata["weeks"][0], summary.scope, keys, summary.key)
 
 
 def find_months(turn: Turn) -> list[Week]:
@@ -190,11 +191,11 @@ def find_months(turn: Turn) -> list[Week]:
     return [month for month in found if len(month.keys) > 1]
 
 
-def find_named(turn: Turn, *, after: int, limit: int) -> list[Memory]:
-    """The next events, by key, that a summary names and that may go behind it: behind an index after _INDEX_DAYS."""
-    full = _links_to_event(LinkKind.DERIVED).filter(
-        standing("source__"), source__metadata__form="summary", status=LinkStatus.OPEN
+def find_named(turn: Turn) -> Any:
+    """The events, by key, that may go behind the summary that names them, `named`: behind an index after _INDEX_DAYS."""
+    naming = _naming_links()
+    is_full = Exists(naming.filter(source__metadata__form="summary"))
+    rows = _compactable_events(turn).filter(
+        Exists(naming), is_full | Q(at__lt=turn.now - timedelta(days=_INDEX_DAYS))
     )
-    may_go = Exists(full) | Q(at__lt=turn.now - timedelta(days=_INDEX_DAYS))
-    rows = _compactable_events(turn).filter(_named_in_summary(), may_go, key__gt=after)
-    return list(rows.select_related("group", "thread").order_by("key")[:limit])
+    return rows.annotate(named=Subquery(naming.order_by("-source").values("source")[:1])).order_by("key")

@@ -346,7 +346,6 @@ def move_memories_back(actor: Actor, slug: str, *, run: str, dry_run: bool = Fal
         keys = [row.row for row in rows if row.is_memory]
         moved = Memory.objects.filter(key__in=keys, state=State.LIVE).count()
         reverse(undoing, rows, Terms(UNDONE, right=CURATE, field="run"))
-        withdraw_left_behind(undoing, list(Memory.objects.filter(key__in=keys)), source)
         _log_part(undoing, target, source, moved, is_undo=True)
         transaction.set_rollback(dry_run)
     return PartMove(target.slug, source.slug, moved, len(rows), is_undo=True, dry_run=dry_run)

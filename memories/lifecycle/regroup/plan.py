@@ -1,6 +1,6 @@
 """What a move would do: the families that another group accepts, and for each other one why it stays.
 
-A family moves together: a memory with all its versions, its other wordings, and what it replaced or sums up.
+A family moves together: a memory with all its versions, its other wordings, and what it replaced.
 """
 
 from collections import defaultdict

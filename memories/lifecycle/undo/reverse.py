@@ -7,7 +7,7 @@ Undo of a write, of a decision in the Review, of a run, an import or a move, and
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -44,7 +44,7 @@ from memories.queries.by_text import left_out_with
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import IN_TWO_GROUPS, head_of, versions_of
 from memories.queries.visibility import has_begun
-from memories.store.derived import find_reach, withdraw_derived
+from memories.store.derived import find_reach, withdraw_derived, withdraw_left_behind
 from memories.store.policy import Change, held_with
 from memories.store.supersede import move_ends
 from memories.store.threads import filter_tokens, refresh_around, refresh_threads
@@ -174,6 +174,7 @@ class _Reversal:
         # The texts that were live in each group, and that are.
         self._lost: dict[Group, list[str]] = defaultdict(list)
         self._gained: dict[Group, list[str]] = defaultdict(list)
+        self._moved: dict[Group, list[Memory]] = defaultdict(list)
         self._staying: set[int] = set()  # keys of memories that stay as they are
 
     def hold(self, rows: Sequence[FormerRow]) -> None:
@@ -314,9 +315,8 @@ class _Reversal:
             Conflict: a column changed since that may not stay alone, or any without `partial`.
         """
         changed = [] if self.terms.force else [n for n in row.values if not _is_as_left(found, row, n)]
-        moot = (
-            {"summary_id"} & {*changed} if not self.terms.partial else set[str]()
-        )  # a cycle put it behind another
+        # A cycle put it behind another summary: it stays there.
+        moot = set[str]() if self.terms.partial else {"summary_id"} & {*changed}
         changed = [name for name in changed if name not in moot]
         is_whole = not row.is_memory or bool(_DECIDED & set(changed)) or len(changed) == len(row.values)
         if changed and (not self.terms.partial or is_whole):
@@ -363,9 +363,7 @@ class _Reversal:
         new |= {"retired_at": self.now, "source_ref": ""}
         if former is not None and former.key != memory.key and not is_wording:
             new |= {"state": State.SUPERSEDED, "superseded_by": former}
-        reach = replace(
-            find_reach(memory, [memory]), rows=()
-        )  # the change put what is behind it there: it goes back
+        reach = find_reach(memory, [memory])
         line = gettext("{id} is hidden, as if it had not been stored")
         line = gettext("the wording {id} is hidden") if is_wording else line
         self._write(memory, new, Operation.FORGET)
@@ -486,6 +484,7 @@ class _Reversal:
             former = Group.objects.get(slug=differences["group"][0])
             left = {"moved_to": fresh.group.slug, "reason": self.terms.reason}
             self._events.append(AuditEvent(operation, fresh.id, former.id, payload=left))
+            self._moved[fresh.group].append(fresh)
         self._events.append(AuditEvent(operation, fresh.id, fresh.group.id, payload=payload))
         self._touched.append(fresh)
         self.done.memories.append(fresh.id)
@@ -511,6 +510,8 @@ class _Reversal:
                 )
                 hint = gettext("Nothing was changed. Move it with 'move', which takes all of them along.")
                 raise Conflict(line.format(id=id_), hint=hint, field=self.terms.field)
+        for group, moved in self._moved.items():
+            withdraw_left_behind(self.actor, moved, group)
         refresh_around(self._touched)
         refresh_threads(sorted(self._left_threads))
         back = [memory for key in self._back if (memory := self.memories[key]).state == State.LIVE]

@@ -318,6 +318,27 @@ def test_a_step_that_fails_in_one_group_stops_nothing_else(
     assert decays(2).status == "done"
 
 
+def test_what_a_batch_rolled_back_is_neither_counted_nor_marked(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Marks(Stumbles):
+        def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
+            return None if cursor else Batch("end", lambda _: {"done": 1}, mark=7)
+
+    monkeypatch.setitem(cycle.KINDS, "decay", (Marks(),))
+    save = Run.save
+
+    def fails(run: Run, **how: Any) -> None:
+        save(run, **how)
+        if "steps" in how.get("update_fields", ()):
+            raise OSError("the disk is full")
+
+    monkeypatch.setattr(Run, "save", fails)
+    run = decays(1)
+    assert (run.status, run.counts, run.cursor["marks"]) == ("failed", {}, {})
+    assert steps_logged(run) == []
+
+
 def test_a_step_that_takes_too_long_is_left_for_the_next_run(
     ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.expiry import Cleanup
 from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
-from memories.lifecycle.verbs import pin, restore, verify
+from memories.lifecycle.verbs import pin, restore, retract, verify
 from memories.models import Link, LinkKind, Memory
 from memories.recall import RecallRequest, recall
 from memories.recall_log import COUNTER
@@ -68,6 +68,16 @@ def test_a_recall_wakes_it(ledger: Group) -> None:
         COUNTER.flush()
     assert sleep(ledger, NOW + timedelta(days=2)) == {"woken": 1}
     assert (fresh(memory).state, fresh(memory).confidence) == ("live", 0.5)
+
+
+def test_what_was_said_anew_or_withdrawn_meanwhile_does_not_wake(ledger: Group) -> None:
+    twin, barred = faded(), faded("The vault's door code is 4711.")
+    sleep(ledger)
+    Memory.objects.update(last_accessed=NOW + timedelta(days=1))
+    kept(operator(), MOLLIE, group="ledger")
+    retract(operator(), kept(operator(), barred.content, group="ledger").id)
+    assert sleep(ledger, NOW + timedelta(days=2))["woken"] == 0
+    assert (fresh(twin).state, fresh(barred).state) == ("dormant", "dormant")
 
 
 def test_it_is_restored_by_a_verb_and_read_by_its_id(ledger: Group) -> None:

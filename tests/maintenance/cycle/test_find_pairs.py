@@ -141,3 +141,16 @@ def test_a_global_memory_of_another_group_is_compared_with_what_is_verified_here
     assert found(ledger, mark=mark) == {"conflicts_found": 1}
     link = Link.objects.get()
     assert (link.source_id, link.target_id, link.evidence["old"]) == (old.key, new.key, "8080")
+
+
+def test_a_global_memory_that_waits_for_its_vector_is_not_skipped(ledger: Group, garden: Group) -> None:
+    [old] = imported(CONTRARY[:1])
+    Memory.objects.filter(pk=old.pk).update(trust="verified")
+    [new] = imported(CONTRARY[1:], group="garden", scope="global")
+    vector = Piece.objects.get(memory=new).embedding
+    Piece.objects.filter(memory=new).update(embedding=None)
+    imported(ALIKE[:1])
+    counts, mark, _ = drive(FindPairs(), turn_of(ledger))
+    assert (counts, mark) == ({}, old.key)
+    Piece.objects.filter(memory=new).update(embedding=vector)
+    assert found(ledger, mark=mark) == {"conflicts_found": 1}

@@ -88,9 +88,8 @@ def test_however_often_it_ran_the_same_time_takes_the_same_confidence(days: list
     for group in (often, once):
         tell(group, [(0, TOMATOES[:1]), (3, DEPLOYS[:1])])
         store_many(operator(), [Draft(FACTS[0], group=group.slug)])
-        Memory.objects.filter(group=group).update(
-            created_at=MONDAY, decayed_at=MONDAY, access_count=recalls, importance=9
-        )
+        rows = Memory.objects.filter(group=group)
+        rows.update(created_at=MONDAY, decayed_at=MONDAY, access_count=recalls, importance=8)  # none sleeps
     for day in days:
         run_on(often, day)
     run_on(once, days[-1])

@@ -33,21 +33,15 @@ def test_steps_share_the_time() -> None:
     ]
 
 
-def test_steps_of_no_time_and_of_an_unknown_shape_are_shown() -> None:
-    assert [one.share for one in format_steps([{"step": "decay", "seconds": 0.0}])] == [0]
-    assert [(one.name, one.seconds) for one in format_steps([{"step": "x", "seconds": "soon"}])] == [
-        ("x", 0.0)
-    ]
+def test_the_step_that_finds_pairs_is_shown_by_what_it_finds_even_if_it_took_no_time() -> None:
+    empty = {"step": "findings", "batches": 1, "counts": {}, "seconds": 0.0, "longest_lock_s": 0.0}
+    assert [(one.name, one.share) for one in format_steps([empty])] == [("duplicates and conflicts", 0)]
+    assert [step for step, _ in format_changes([change("findings")])] == ["duplicates and conflicts"]
 
 
 def test_changes_are_grouped_by_step_in_order() -> None:
     groups = format_changes([change("decay"), change("decay"), change("expire")])
     assert [(step, len(rows)) for step, rows in groups] == [("decay", 2), ("expire", 1)]
-
-
-def test_the_step_that_finds_pairs_is_shown_by_what_it_finds() -> None:
-    assert [one.name for one in format_steps([{"step": "findings"}])] == ["duplicates and conflicts"]
-    assert [step for step, _ in format_changes([change("findings")])] == ["duplicates and conflicts"]
 
 
 def test_values_are_rounded_and_moments_cut_to_minutes() -> None:

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, Group
 from memories.lifecycle import verbs
-from memories.lifecycle.verbs import ChangeResult, forget, purge, restore, retract
+from memories.lifecycle.verbs import ChangeResult, forget, move, purge, quarantine, reject, restore, retract
 from memories.models import Link, LinkKind, Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.store.derived import find_reach
@@ -66,7 +66,10 @@ def promoted(
     return fresh(fact)
 
 
-@pytest.mark.parametrize(("verb", "state"), [(retract, "retracted"), (forget, "forgotten")])
+@pytest.mark.parametrize(
+    ("verb", "state"),
+    [(retract, "retracted"), (forget, "forgotten"), (quarantine, "live"), (reject, "live")],
+)
 def test_a_withdrawn_source_takes_the_summary_along(alice: User, week: Week, verb: Verb, state: str) -> None:
     done = verb(person(alice), week.events[0].id, reason="wrong")
     assert (done.id, done.changed) == (week.events[0].id, 2)
@@ -77,6 +80,18 @@ def test_a_withdrawn_source_takes_the_summary_along(alice: User, week: Week, ver
     found = recall(person(alice), RecallRequest("What happened to the ledger?", group="ledger")).items
     assert {item.memory.id for item in found} <= {week.events[1].id, week.events[2].id}
     assert found
+
+
+def test_what_moves_away_leaves_its_summary_behind_and_a_summary_its_events(
+    alice: User, week: Week, garden: Group
+) -> None:
+    two = row(garden, "Herbs.", type="episodic", summary=row(garden, "Herbs and beds.", type="episodic"))
+    move(person(alice), week.events[0].id, to="garden")
+    assert week.states() == ["live", "live", "live", "retracted"]
+    assert fresh(week.events[0]).summary is None
+    assert two.summary is not None
+    move(person(alice), two.summary.id, to="ledger")
+    assert (fresh(two.summary).state, fresh(two).summary) == ("live", None)
 
 
 def test_only_the_sources_own_text_is_barred(alice: User, week: Week) -> None:

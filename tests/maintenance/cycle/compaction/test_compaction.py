@@ -1,5 +1,6 @@
 """Compaction: each week's old events get a summary and go behind it; every question is answered as before."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +19,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
-from memories.lifecycle.verbs import pin, restore, retract, verify
+from memories.lifecycle.verbs import dispute, move, pin, quarantine, restore, retract, verify
 from memories.models import Link, LinkKind, Memory, MemoryFinding
 from memories.queries.snapshot import snapshot
 from memories.recall import RecallRequest, recall
@@ -141,6 +142,28 @@ def test_who_asks_for_many_gets_those_of_one_week_together(ledger: Group) -> Non
     assert [encoder.count_tokens(each.show()) for each in (answer, small)] == [answer.tokens, small.tokens]
 
 
+def test_what_an_answer_warns_about_is_not_told_with_the_others(ledger: Group, alice: User) -> None:
+    events = happen([f"{note} {' '.join(NOTES[3:])}" for note in NOTES])
+    drive(Compact(), turn_of(ledger))
+    dispute(person(alice), events[0].id, reason="Ines was ill")
+    items = recall(operator(), RecallRequest("List what the checkout squad did", group="ledger")).items
+    assert [(item.memory.key, len(item.events)) for item in items if "Ines was ill" in item.label] == [
+        (events[0].key, 0)
+    ]
+    assert max(len(item.events) for item in items) == 4
+
+
+def test_a_question_about_a_time_gets_the_events_without_their_summary(ledger: Group) -> None:
+    events = happen(NOTES)
+    drive(Compact(), turn_of(ledger))
+    for asked, told in (("What happened in May 2023?", 5), ("List everything from May 2023", 1)):
+        items = recall(operator(), RecallRequest(asked, group="ledger")).items
+        assert len(items) == told
+        assert {found.key for item in items for found in item.events or [item.memory]} == {
+            event.key for event in events
+        }
+
+
 def test_one_liners_get_an_index_and_go_behind_it_later(ledger: Group) -> None:
     events = happen([*DEPLOYS, *UNRELATED])
     assert drive(Compact(), turn_of(ledger))[0] == {"summaries": 1}
@@ -225,6 +248,52 @@ def test_after_a_year_the_weeks_go_behind_their_month(ledger: Group) -> None:
     assert len({event.summary_id for event in item.events}) == 3
 
 
+def test_a_late_event_of_a_month_has_its_week_and_then_its_month_made_anew(ledger: Group) -> None:
+    for week in range(3):
+        happen(NOTES, start=MONDAY + week * WEEK)
+    drive(Compact(), turn_of(ledger))
+    later = turn_of(ledger, now=MONDAY + timedelta(days=365 + 23))
+    drive(Compact(), later)
+    [*weeks, former] = summaries()
+    [late] = happen(["The greenhouse got a new door."], start=MONDAY + timedelta(days=3))
+    _, _, run = drive(Compact(), later)
+    [*others, month] = summaries()
+    assert (fresh(former).state, fresh(weeks[0]).state) == ("retracted", "superseded")
+    assert (month.metadata["events"], behind(others)) == (16, [month.key] * 3)
+    assert fresh(late).summary_id in {week.key for week in others}
+    assert drive(Compact(), later)[0] == {}
+    assert undo_run(operator(), run.id).kept == ()
+    assert (summaries(), behind(weeks)) == ([*weeks, former], [former.key] * 3)
+
+
+def test_one_pass_does_all_the_work_of_an_old_diary(ledger: Group) -> None:
+    for week in range(3):
+        happen(NOTES, start=MONDAY + week * WEEK)
+    happen(["The greenhouse got a new door."], start=MONDAY + 3 * WEEK)
+    later = turn_of(ledger, now=MONDAY + timedelta(days=500))
+    assert drive(Compact(), later)[0] == {"summaries": 4, "compacted": 19}
+    assert drive(Compact(), later)[0] == {}
+
+
+@pytest.mark.parametrize("change", ["moved", "narrowed", "held back"])
+def test_an_interrupted_run_shows_nothing_that_may_no_longer_be_seen_there(
+    ledger: Group, garden: Group, alice: User, change: str
+) -> None:
+    happen(NOTES, scope="global")
+    [event, *_] = happen(NOTES, start=MONDAY + WEEK, scope="global")
+    first = Compact().next_batch(turn_of(ledger), None)
+    assert first is not None
+    assert first.cursor["todo"]
+    if change == "moved":
+        move(person(alice), event.id, to="garden")
+    elif change == "narrowed":
+        Memory.objects.filter(pk=event.pk).update(scope="group")
+    else:
+        quarantine(person(alice), event.id)
+    rest = Compact().next_batch(turn_of(ledger), json.loads(json.dumps(first.cursor)))
+    assert rest is None
+
+
 def test_what_a_person_keeps_or_doubts_stays_in_front(ledger: Group, alice: User) -> None:
     events = happen(NOTES)
     pinned, verified, doubted, ending, contested = events
@@ -256,7 +325,9 @@ def test_in_a_private_group_a_summary_is_the_groups_own(ledger: Group) -> None:
     Group.objects.filter(pk=ledger.pk).update(private=True)
     ledger.refresh_from_db()
     drive(Compact(), turn_of(ledger))
-    assert [summary.scope for summary in summaries()] == ["group"]
+    happen(["The greenhouse got a new door."], start=MONDAY + timedelta(days=3))
+    drive(Compact(), turn_of(ledger))
+    assert [(summary.scope, summary.metadata["events"]) for summary in summaries()] == [("group", 6)]
 
 
 def test_what_was_restored_from_a_summary_is_not_compacted_again(ledger: Group) -> None:

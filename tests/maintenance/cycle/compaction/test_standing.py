@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import QuerySet
 
+from access.audit import collecting_rows
 from access.models import Group
 from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
@@ -15,6 +16,7 @@ from maintenance.cycle.undo import undo_run
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
 from memories.lifecycle.regroup.move import move_memories, move_memories_back
+from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import forget, merge, move, quarantine, reject, restore, retract, supersede
 from memories.models import Memory
 from tests.maintenance.cycle.compaction.test_compaction import NOTES, WEEK, behind, summaries
@@ -126,6 +128,19 @@ def test_a_moved_event_leaves_its_summary_and_a_summary_does_not_move(ledger: Gr
     assert {row.group_id for row in summaries()} == {garden.key}
     move_memories_back(operator(), ledger.slug, run=str(moved.run))
     assert {row.group_id for row in summaries()} == {ledger.key}
+
+
+def test_an_event_whose_move_is_undone_leaves_the_summary_that_it_got_there(
+    ledger: Group, garden: Group
+) -> None:
+    [event] = happen(NOTES[:1])
+    with collecting_rows() as written:
+        move(operator(), event.id, garden.slug)
+    others = happen(LATER, group=garden.slug)
+    drive(Compact(), turn_of(garden))
+    assert None not in behind([event, *others])
+    undo_write(operator(), undo_id_of(operator(), written))
+    assert (summaries(), behind([event, *others])) == ([], [None] * 6)
 
 
 def test_what_no_verb_withdrew_the_next_cycle_withdraws(ledger: Group) -> None:
