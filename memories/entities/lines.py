@@ -4,14 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from access.actor import Actor
 from access.models import Group
 from memories.language.cleaning import first_words, fold
 from memories.language.word_forms import root
-from memories.language.word_tables import parse_mapping, read_sections
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.queries.quoting import Marked, wrap
@@ -30,6 +29,7 @@ class RelationEnds(NamedTuple):
     object: Memory
     proofs: tuple[Memory, ...] = ()
     predicate: str = ""
+    roots: tuple[int, ...] = ()  # of the ends' chains
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -150,39 +150,33 @@ def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationE
     for key, role, memory in rows:
         ends[key][role].append(memory)
     return {
-        key: RelationEnds(
-            found["subject"][0],
-            found["object"][0],
-            tuple(found["proof"]),
-            getattr(found["subject"][0], "predicate", ""),
-        )
+        key: RelationEnds(subject, object_, tuple(found["proof"]), *_way_of(subject, object_))
         for key, found in ends.items()
         if found["subject"] and found["object"]
+        for subject, object_ in [(found["subject"][0], found["object"][0])]
     }
 
 
-# The verb that a word of a question asks for.
-_ASKED_AS: Final = {
-    word: verb
-    for verb, asking in parse_mapping(read_sections("predicate_words")["asked as"]).items()
-    for word in asking.split()
-}
+def _way_of(subject: Any, object_: Any) -> tuple[str, tuple[int, ...]]:
+    """The predicate and the roots of both ends, where the rows were read with them."""
+    return getattr(subject, "predicate", ""), tuple(
+        getattr(end, "of_root", end.key) for end in (subject, object_)
+    )
+
+
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("er", ""), ("s", ""), ("e", ""))
 MIN_STEM_CHARS = 3
 
 
 def predicate_forms(text: str) -> frozenset[str]:
-    """What the words of a question have in common with the predicates that they ask for."""
-    found = words(text)
-    verbs = [_ASKED_AS[word] for word in found if word in _ASKED_AS]
-    return frozenset(_forms_of_words([*found, *verbs]))
+    """What the words of a question may have in common with predicates."""
+    return frozenset(_forms_of_words(words(text)))
 
 
 def matches_predicate(predicate: str, forms: Collection[str]) -> bool:
     """Whether predicate_forms() of a question contain a content word of the predicate ("works_at": work)."""
     content = [word for word in predicate.split("_") if word and word not in STOP_WORDS]
-    verbs = [_ASKED_AS[word] for word in content if word in _ASKED_AS]
-    return not _forms_of_words([*content, *verbs]).isdisjoint(forms)
+    return not _forms_of_words(content).isdisjoint(forms)
 
 
 def _forms_of_words(each: Iterable[str]) -> set[str]:

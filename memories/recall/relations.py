@@ -346,7 +346,8 @@ def answer_by_relations(
     texts that the group has withdrawn are left out, and withdrawn proofs are not named.
     """
     is_filtered = narrowing != Narrowing(as_of=narrowing.as_of, known_at=narrowing.known_at)
-    found = found if found.ends or is_filtered else _named_in_part(question, names, visibility)
+    if not (found.ends or is_filtered or question.identifiers):
+        found = _named_in_part(question, names, visibility)
     if is_filtered or not found.ends:
         return RelationAnswer()
     every = {**found.ends, **_next_relations(found.ends, visibility)}
@@ -389,7 +390,7 @@ def _named_in_part(question: Question, names: Sequence[str], visibility: Visibil
 
 def _next_relations(ends: Mapping[int, RelationEnds], visibility: Visibility) -> dict[int, RelationEnds]:
     """The relations of the other ends: a question may lead over one ("who leads the team that owns Checkout")."""
-    beyond = {end.root_key for each in ends.values() for end in (each.subject, each.object)}
+    beyond = {root for each in ends.values() for root in each.roots}
     rows = _visible_rows(sorted(beyond)[:MAX_ENTITIES], visibility)
     return _ends_of(rows, {row.relation for row in rows if row.relation})
 
@@ -407,11 +408,8 @@ def _score(
     said = {key: _sentence_of(ends) for key, ends in every.items()}
     ways: list[tuple[int, ...]] = [(key,) for key in near]
     for one in near:
-        ends = {each.root_key for each in (every[one].subject, every[one].object)}
         onward = (key for key in every if key not in found.ends)
-        ways += [
-            (one, key) for key in onward if ends & {every[key].subject.root_key, every[key].object.root_key}
-        ]
+        ways += [(one, key) for key in onward if {*every[one].roots} & {*every[key].roots}]
     vectors = encoder.encode([". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]])
     cosines = vectors @ question.vector.result()
     scores = dict[int, float]()

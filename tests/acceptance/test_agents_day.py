@@ -122,7 +122,7 @@ def test_the_right_memory_comes_first(day: Day, question: DayQuestion) -> None:
 def test_a_relation_that_answers_is_told_with_its_proof(day: Day, question: DayQuestion) -> None:
     with clock_at(question.now):
         lines = recall(day.house.agent, RecallRequest(question.text, group=GROUP)).relations
-    [line] = lines
+    line = lines[0]  # others of the same entity may follow
     assert [day.names[str(each)] for each in line.evidence] == [question.first]
 
 

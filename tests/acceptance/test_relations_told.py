@@ -61,6 +61,37 @@ def test_only_what_is_asked_for_is_told(house: House, proof: Memory) -> None:
     assert "relations" not in other.structured_content
 
 
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Who is in charge of Orbit?", "Ada Okafor —manages→ Orbit"),
+        ("What breaks if Kafka is down?", "Orbit —depends_on→ Kafka"),
+        ("Where is Nadia based?", "Nadia Brandt —lives_in→ Graz"),
+        ("Who is Ben's employer?", "Ben —works_at→ Heronry"),
+        ("Who leads the team that owns Checkout?", "Payments team —led_by→ Kim"),
+        ("Which database does Checkout depend on in the end?", "Cart —stores_data_in→ PostgreSQL"),
+    ],
+)
+def test_a_relation_is_told_whatever_words_ask_for_it(house: House, question: str, line: str) -> None:
+    for subject, predicate, object_ in (
+        ("Ada Okafor", "manages", "Orbit"), ("Orbit", "depends_on", "Kafka"), ("Nadia Brandt", "lives_in", "Graz"),
+        ("Ben", "works_at", "Heronry"), ("Checkout", "owned_by_team", "Payments team"), ("Payments team", "led_by", "Kim"),
+        ("Checkout", "depends_on", "Cart"), ("Cart", "stores_data_in", "PostgreSQL"),
+    ):  # fmt: skip
+        store_relation(house.person, RelationDraft(subject, predicate, object_, group="ledger"))
+    kept(house.person, "The stand-up is at ten.", group="ledger")
+    answer = house.tool("recall_memory", query=question, group="ledger").structured_content
+    assert line in [inside(each["line"]) for each in answer["relations"]]
+    assert not answer["results"]
+
+
+@pytest.mark.parametrize("word", ["walrus", "cello", "glacier", "umbrella", "pretzel"])
+def test_a_name_that_is_not_shown_opens_no_answer(house: House, proof: Memory, word: str) -> None:
+    store_relation(house.person, RelationDraft("cart", "depends_on", "Stripe", group="ledger"))
+    answer = house.tool("recall_memory", query=word, group="ledger").structured_content
+    assert (answer["results"], "relations" in answer) == ([], False)
+
+
 def test_another_group_learns_nothing_of_it(house: House, proof: Memory, bob: User, garden: Group) -> None:
     told = House.of(bob, groups=[garden]).tool_text("recall_memory", query=QUESTION, group="garden")
     assert "owned_by_team" not in told
@@ -129,10 +160,11 @@ def test_a_name_alone_asks_for_its_relations(house: House, lab: Memory, question
     assert shown.isdisjoint({"Lab System", "Diagnostics", "host b", "Ledger", "HL7"})
 
 
-def test_a_question_about_more_than_a_name_is_not_answered_by_its_relations(
+def test_a_question_about_more_than_a_name_gets_few_relations_next_to_the_memories(
     house: House, lab: Memory
 ) -> None:
     answer = house.tool(
         "recall_memory", query="Why was the Lab System cancelled?", group="ledger"
     ).structured_content
-    assert "relations" not in answer
+    assert len(answer["results"]) == 1
+    assert len(answer.get("relations", [])) <= 5

@@ -10,13 +10,8 @@ from memories.entities.lines import matches_predicate, predicate_forms, verb_ste
     [
         ("who owns the cart?", "owned_by"),
         ("Who is the owner of the cart?", "owns"),
-        ("Who is responsible for the cart these days?", "owned_by"),
         ("Which company carries our parcels?", "carried_by"),
-        ("staging doesn't answer. What took its place?", "replaces"),
-        ("What do we use instead of npm?", "replaces"),
-        ("Who asked for what is in ORC-540?", "wanted_by"),
         ("where does she work?", "works_at"),
-        ("who wrote the stock service?", "written_by"),
     ],
 )
 def test_a_question_asks_for_a_predicate_in_its_own_words(question: str, predicate: str) -> None:
