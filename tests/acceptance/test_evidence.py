@@ -55,7 +55,11 @@ def test_a_derived_claim_leads_to_its_sources(house: House) -> None:
     assert not Memory.objects.filter(source__startswith="loci:").exists()
     counts = cycled()
     assert (counts["summaries"], counts["promoted"]) == (1, 1)
-    for claim, sources, kind in ((summary(), events, LinkKind.DERIVED), (fact(), said, LinkKind.EVIDENCE)):
+    # The short week of what was said joins the one before.
+    for claim, sources, kind in (
+        (summary(), [*events, *said], LinkKind.DERIVED),
+        (fact(), said, LinkKind.EVIDENCE),
+    ):
         found = inspect_memory(house.agent, claim.id)
         led = {link.target.id: link.target.content for link in found.links if link.kind == kind}
         assert led == {source.id: source.content for source in sources}
