@@ -94,6 +94,7 @@ class Measurements:
             "abstention": abstention_table(self.judgements),
             "unrelated": kind_table(self.judgements),
             "separation": separation_table(self.judgements),
+            "cycles": cycles_table(self.cycles),
         }
         return {name: rows for name, rows in made.items() if len(rows) > 1}
 
@@ -264,6 +265,16 @@ def separation_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]
     for kind in kinds:
         pairs = [(_margins(own, ANSWERABLE), _margins(own, kind)) for own in sets.values()]
         rows.append([kind, *(_percent(win_share(*pair)) if all(pair) else "–" for pair in pairs)])
+    return rows
+
+
+def cycles_table(sets: Mapping[str, Sequence[AgedReport]]) -> list[list[str]]:
+    """R@10 and MRR as received after so many weekly cycles, and the share of memories that lists still show at the end."""
+    counts = list(dict.fromkeys(aged.cycles for own in sets.values() for aged in own))
+    rows = [["set", *(f"{count} cycles" for count in counts), "listed at the end"]]
+    for name, own in sets.items():
+        cells = [" / ".join(_percent(aged.received[m]) for m in ("R@10", "MRR")) for aged in own]
+        rows.append([name, *cells, _percent(own[-1].live)])
     return rows
 
 

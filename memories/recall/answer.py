@@ -31,7 +31,7 @@ from memories.recall.choosing import (
 )
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import answer_by_relations
+from memories.recall.relations import RelationAnswer, answer_by_relations
 from memories.recall.scoring import Trace
 from memories.recall.weights import NAME_WORDS, TURN_CHARS, TURN_REACH
 from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
@@ -204,18 +204,7 @@ def build_answer(
     collects = read_collecting(request.query)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     counting = counting_encoder(encoder)
-    told = answer_by_relations(
-        ranking.relations,
-        question,
-        visibility,
-        request.narrowing,
-        encoder,
-        group=frame.group,
-        names=[ranking.rows[c.key].content for c in ranking.candidates.values() if 0 < c.words <= NAME_WORDS],
-        nearest=max((c.vector for c in ranking.candidates.values() if c.words > NAME_WORDS), default=0.0),
-        counting=counting,
-        token_budget=budget,
-    )
+    told = _tell_relations(request, ranking, question, visibility, encoder, group=frame.group, budget=budget)
     relations, spent = told.lines, told.tokens
     limits = answer_limits(request, question, collects, told=told)
     chosen = judge_and_choose(ranking, question, visibility, limits, trace, is_explained=request.explain)
@@ -250,6 +239,32 @@ def build_answer(
         relations=relations,
         collects=Collects(shown.collects),
         is_tight=fitted.is_tight,
+    )
+
+
+def _tell_relations(
+    request: RecallRequest,
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    encoder: Encoder | None,
+    *,
+    group: str,
+    budget: int,
+) -> RelationAnswer:
+    """The relations that may answer, next to the ranked memories."""
+    found = ranking.candidates.values()
+    return answer_by_relations(
+        ranking.relations,
+        question,
+        visibility,
+        request.narrowing,
+        encoder,
+        group=group,
+        names=[ranking.rows[each.key].content for each in found if 0 < each.words <= NAME_WORDS],
+        nearest=max((each.vector for each in found if each.words > NAME_WORDS), default=0.0),
+        counting=counting_encoder(encoder),
+        token_budget=budget,
     )
 
 
