@@ -215,7 +215,6 @@ def releasable(keys: Sequence[int], step: _StepReport) -> Iterator[Memory]:
     held_roots = {
         "another version is live or retracted": _roots(chain.filter(state__in=_KEEPING)),
         "a live memory was derived from it": _sources_of_live(roots),
-        "it summarises compacted memories": _roots(chain.filter(compacted__isnull=False)),
         "a run that can be undone forgot it": _roots_forgotten_by_runs(chain),
     }
     for memory in memories:

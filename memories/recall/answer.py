@@ -31,7 +31,7 @@ from memories.recall.choosing import (
 )
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import RelationAnswer, answer_by_relations
+from memories.recall.relations import ToldRelations, answer_by_relations
 from memories.recall.scoring import Trace
 from memories.recall.weights import NAME_WORDS, TURN_CHARS, TURN_REACH
 from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
@@ -251,7 +251,7 @@ def _tell_relations(
     *,
     group: str,
     budget: int,
-) -> RelationAnswer:
+) -> ToldRelations:
     """The relations that may answer, next to the ranked memories."""
     found = ranking.candidates.values()
     return answer_by_relations(

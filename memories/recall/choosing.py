@@ -43,7 +43,7 @@ from memories.recall.budget import (
 )
 from memories.recall.pipeline import Ranking, find_ranking
 from memories.recall.question import Question, RecallRequest
-from memories.recall.relations import RelationAnswer
+from memories.recall.relations import ToldRelations
 from memories.recall.scoring import SPEAKER_LABEL, Trace
 from memories.recall.weights import (
     CANDIDATES,
@@ -233,7 +233,7 @@ class _AnswerLimits:
 
 
 def answer_limits(
-    request: RecallRequest, question: Question, collects: Collects, *, told: RelationAnswer
+    request: RecallRequest, question: Question, collects: Collects, *, told: ToldRelations
 ) -> _AnswerLimits:
     """The limits of a request's answer."""
     return _AnswerLimits(

@@ -316,7 +316,7 @@ def _reason_for(
 
 
 @dataclass(frozen=True)
-class RelationAnswer:
+class ToldRelations:
     """The relations of an answer as lines, their tokens, and whether they surely answer the question."""
 
     lines: tuple[RelationLine, ...] = ()
@@ -336,7 +336,7 @@ def answer_by_relations(
     nearest: float,
     counting: Encoder | None,
     token_budget: int,
-) -> RelationAnswer:
+) -> ToldRelations:
     """The relations that may answer a question, the likeliest first, within half of the budget.
 
     They compete with memories as sentences: `nearest` is the cosine of the nearest memory. `names` are short texts that the
@@ -349,7 +349,7 @@ def answer_by_relations(
     if not (found.ends or is_filtered or question.identifiers):
         found = _named_in_part(question, names, visibility)
     if is_filtered or not found.ends:
-        return RelationAnswer()
+        return ToldRelations()
     every = {**found.ends, **_next_relations(found.ends, visibility)}
     hidden = find_left_out([row for ends in every.values() for row in ends.memories], visibility)
     left = {key: ends for key, each in every.items() if (ends := each.without(hidden))}
@@ -374,7 +374,7 @@ def answer_by_relations(
             shown.append(line)
             spent += cost
     is_sure = bool(found.requested) or best >= SURE_RELATION
-    return RelationAnswer(tuple(shown), spent, is_sure and bool(shown))
+    return ToldRelations(tuple(shown), spent, is_sure and bool(shown))
 
 
 def _named_in_part(question: Question, names: Sequence[str], visibility: Visibility) -> NamedRelations:

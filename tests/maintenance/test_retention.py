@@ -176,14 +176,6 @@ def test_what_a_live_memory_was_made_from_is_held_until_that_one_goes(remember: 
 
 
 @pytest.mark.model
-def test_a_summary_that_stands_for_compacted_memories_is_held(remember: Remember) -> None:
-    source, summary = remember("We met on Monday", type="episodic"), remember("They meet on Mondays")
-    Memory.objects.filter(pk=source.pk).update(summary=summary)
-    aged(summary, days=31)
-    assert held(enforce_retention(operator())) == {"it summarises compacted memories": 1}
-
-
-@pytest.mark.model
 def test_what_a_run_forgot_is_held_while_the_run_can_be_undone(remember: Remember) -> None:
     run_forgot(aged(remember("The vault code is 4711"), days=31), days=0)
     assert held(enforce_retention(operator())) == {"a run that can be undone forgot it": 1}

@@ -69,7 +69,10 @@ def fill(owner: Client, remember: Remember, *, hostile: str = "") -> dict[str, s
     recall(alice, RecallRequest(query=f"PostgreSQL {hostile}", group="ledger"))
     COUNTER.flush()
     run = Run.objects.create(
-        kind="decay", actor=hostile[:80] or "job", steps=[{"step": hostile}], counts={"decayed": 2}
+        kind="decay",
+        actor=hostile[:80] or "job",
+        steps=[{"step": hostile, "batches": 1, "counts": {}, "seconds": 0.1, "longest_lock_s": 0.0}],
+        counts={"decayed": 2},
     )
     log, recalled = AuditEntry.objects.filter(operation="store").last(), RecallLog.objects.last()
     token, group = ApiToken.objects.last(), Group.objects.get(slug="ledger")
