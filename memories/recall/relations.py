@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import numpy as np
 from django.db import connection
 
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
+from memories.embedding.model import Vectors
 from memories.entities.lines import (
     RelationEnds,
     RelationLine,
@@ -24,7 +26,7 @@ from memories.entities.lines import (
     read_lines,
     statement_of,
 )
-from memories.language.cleaning import fold
+from memories.language.cleaning import content_hash, fold
 from memories.language.word_forms import is_unspaced
 from memories.models import Memory
 from memories.queries.quoting import escape
@@ -47,6 +49,7 @@ from memories.recall.weights import (
     Tuning,
 )
 from memories.search.query_terms import STOP_WORDS, words
+from memories.search.rows import Vector
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import Scope
 from relations.models import EntityAlias
@@ -96,7 +99,7 @@ class _RelationReason:
 
 @dataclass(frozen=True)
 class NamedRelations:
-    """The relations of the entities that a question names: their visible ends by the relations' keys, the surest first.
+    """The relations of the entities that a question names: their visible ends by the relations' keys.
 
     `requested` are those that it asks for by the predicate's words, by naming both ends, or by a name and no more.
     """
@@ -405,12 +408,12 @@ def _score(
     near = [key for key in every if key in found.ends]
     if encoder is None or question.vector is None:
         return dict.fromkeys(near, 0.0)
-    said = {key: _sentence_of(ends) for key, ends in every.items()}
+    said = {key: statement_of(ends.subject, ends.predicate, ends.object) for key, ends in every.items()}
     ways: list[tuple[int, ...]] = [(key,) for key in near]
     for one in near:
         onward = (key for key in every if key not in found.ends)
         ways += [(one, key) for key in onward if {*every[one].roots} & {*every[key].roots}]
-    vectors = encoder.encode([". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]])
+    vectors = _vectors_of([". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]], encoder)
     cosines = vectors @ question.vector.result()
     scores = dict[int, float]()
     for way, cosine in zip(ways, cosines.tolist(), strict=False):
@@ -419,5 +422,18 @@ def _score(
     return scores
 
 
-def _sentence_of(ends: RelationEnds) -> str:
-    return statement_of(ends.subject, ends.predicate, ends.object)
+_MAX_CACHED = 5_000  # about 8 MB
+_VECTORS: dict[tuple[str, str], Vector] = {}  # by model and content hash
+
+
+def _vectors_of(sentences: Sequence[str], encoder: Encoder) -> Vectors:
+    """The vectors of sentences; those that are new to the process are encoded at once, in about 2 ms each."""
+    keys = [(encoder.model_id, content_hash(sentence)) for sentence in sentences]
+    known = {key: vector for key in keys if (vector := _VECTORS.get(key)) is not None}
+    if new := {key: said for key, said in zip(keys, sentences, strict=True) if key not in known}:
+        made = dict(zip(new, encoder.encode([*new.values()]), strict=True))
+        if len(_VECTORS) + len(made) > _MAX_CACHED:
+            _VECTORS.clear()
+        _VECTORS.update(made)
+        known |= made
+    return np.stack([known[key] for key in keys])
