@@ -138,7 +138,7 @@ def _put_away(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
 
 
 def _wake_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
-    """Let a memory count again, unless its text was withdrawn since or is live in another row."""
+    """Wake a memory, unless its text was withdrawn meanwhile or another live memory has it."""
     if find_twin(memory) or find_withdrawn(memory.group, memory.scope, memory.content):
         return False
     return recorder.retire(

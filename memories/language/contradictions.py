@@ -50,7 +50,6 @@ _ORDINALS = parse_words(_TABLES["ordinals"])
 _EVERYBODY = parse_words(_TABLES["everybody"])
 _FILLED_BY_NAMES = parse_words(_TABLES["filled by names"])
 _SPEAKERS = frozenset({"we", "i", "they"})
-_OF_PLACES = frozenset({"of"})
 _OPPOSED = frozenset(pair for one, other in STATES for pair in ((one, other), (other, one)))
 _PREFERENCES = frozenset({"prefer", "like", "want"})
 _PARTICIPLES = ("ed", "done", "made", "sent", "paid", "run", "cut", "held", "built", "given")
@@ -135,8 +134,8 @@ def _compare_frames(old: Claim, new: Claim) -> Contradiction | None:
     before, left, right, after = spans
     if _is_permission(before, left, right, after):
         return Contradiction(ConflictKind.POLARITY, _shown(left), _shown(right))
-    verb = old.flat[len(old.subject)] if old.name else None
-    is_told = len(before) > len(old.subject) if verb else len(before) > 1
+    # Without a known verb, the first word is the subject and the next may be the verb.
+    is_told = len(before) > (len(old.subject) if old.name else 1)
     if not is_told or _takes_many(before, after) or any(word.norm in _EVENTS for word in before):
         return None
     if not _are_of_one_kind(before, left, right, after):
@@ -169,9 +168,7 @@ def _is_permission(
 def _takes_many(before: tuple[Word, ...], after: tuple[Word, ...]) -> bool:
     """True if the frame's verb takes several values at a time, or what follows the slot sets its sides apart."""
     words = {part for word in before[1:] for part in word.norm.split()}
-    return bool(words & _MANY_VALUED) or any(
-        word.norm in _SLOTS and word.norm not in _OF_PLACES for word in after
-    )
+    return bool(words & _MANY_VALUED) or any(word.norm in _SLOTS and word.norm != "of" for word in after)
 
 
 def _are_of_one_kind(

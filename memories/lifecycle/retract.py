@@ -166,9 +166,8 @@ def _carry_out_retraction(
         into = memory.superseded_by if memory.state == State.MERGED else None
         if into is not None and into not in (*twins, *hidden):
             consequences.append(gettext("{id}, which it was merged into, is not affected").format(id=into.id))
-        reach = find_reach(
-            memory, [memory, *twins], hidden=hidden
-        )  # before the row loses the key of its summary
+        # Before the row loses the key of its summary.
+        reach = find_reach(memory, [memory, *twins], hidden=hidden)
         placed = _put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)
         new: dict[str, Any] = {
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,

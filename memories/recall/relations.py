@@ -197,11 +197,6 @@ def _find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
     return _by_root(row for row in rows if row[0] in longest)
 
 
-def _find_by_fold(folds: Sequence[str], visibility: Visibility) -> dict[int, str]:
-    """The entities of these folded names, their names by root key."""
-    return _by_root(_aliases_of(folds, visibility))
-
-
 def _by_root(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
     return dict(sorted((memory, name) for _, name, memory, *_ in rows)[:MAX_ENTITIES])
 
@@ -385,7 +380,7 @@ def _named_in_part(question: Question, names: Sequence[str], visibility: Visibil
     asked = {*words(question.text)} - STOP_WORDS
     own = [(fold(name), {*words(name)}) for name in names]
     in_part = [name for name, parts in own if 2 * len(parts & asked) >= len(parts) > 0]
-    named = _find_by_fold(in_part[:MAX_PARTLY_NAMED], visibility) if in_part else {}
+    named = _by_root(_aliases_of(in_part[:MAX_PARTLY_NAMED], visibility)) if in_part else {}
     rows = _visible_rows(named, visibility) if named else []
     entities = {row.of_root for row in rows if row.role == "named"}
     return _find_relations(rows, entities, predicate_forms(question.text), is_name_alone=False)

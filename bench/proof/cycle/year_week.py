@@ -104,9 +104,7 @@ def _write(said: list[Said], faults: list[str]) -> None:
         older = _older_fact(draft) if corrects else None
         try:
             stored = store(operator(), replace(draft, supersedes=older.id if older else None))
-        except (
-            Conflict
-        ):  # another writer corrected the same fact just now: what is said is a fact of its own then
+        except Conflict:  # another writer corrected the same fact meanwhile: the statement becomes a new fact
             stored = store(operator(), draft)
         if stored.memory is None or stored.outcome not in ("created", "reinforced", "queued"):
             faults.append(f"{draft.content!r} was {stored.outcome}")
