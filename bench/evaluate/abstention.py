@@ -17,7 +17,7 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall.abstention import is_answerable
-from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
+from memories.recall.pipeline import Ranking, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.scoring import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
@@ -101,7 +101,7 @@ def judge(kind: str, question: Question, visibility: Visibility, relevant: Seque
     """Rank one question and compare its best candidates with the limit for abstaining."""
     trace = Trace()
     gathered = gather(question, visibility, mode=MODE, trace=trace)
-    ranking = score_candidates(gathered, question, mode=MODE, tuning=current_tuning(), trace=trace)
+    ranking = score_candidates(gathered, question, mode=MODE, trace=trace)
     rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES]]
     is_found = any(row.source_ref in relevant for row in best[:R5])

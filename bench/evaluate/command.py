@@ -16,10 +16,10 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
-from bench.evaluate.ablation import TrialSet, ablate, cross_validate, gather_trials
 from bench.evaluate.abstention import judge_all
 from bench.evaluate.aging import run_cycles
 from bench.evaluate.cached_database import cached_database, fingerprint
+from bench.evaluate.fitting import TrialSet, ablate, fit, gather_trials
 from bench.evaluate.metrics import Scores
 from bench.evaluate.question_files import QuerySet, read_queries
 from bench.evaluate.run import ModeReport, run_queries, store_corpus
@@ -40,8 +40,8 @@ examples:
   python -m bench.evaluate my_set --mode hybrid keyword --json
   python -m bench.evaluate my_set --mode rrf --run rrf.json
   python -m bench.evaluate my_set --mode all --interval  with 95 % intervals over the questions
-  python -m bench.evaluate sets/* --ablate --json        the gain of each step of recall
-  python -m bench.evaluate sets/* --folds 5              recall's weights refitted on four fifths of the groups
+  python -m bench.evaluate sets/* --ablate --json        the gain of each feature of recall
+  python -m bench.evaluate sets/* --fit                  recall's weights fitted anew, and how they carry
   python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
   python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
   python -m bench.evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
@@ -66,7 +66,7 @@ class EvaluationPlan:
     modes: list[str]
     split: str
     limit: int | None
-    folds: int
+    with_fit: bool
     with_intervals: bool
     with_ablation: bool
     with_abstention: bool
@@ -95,8 +95,8 @@ class Command(BaseCommand):
         parser.add_argument("--limit", type=parse_count, help="only the first N questions")
         parser.add_argument("--run", type=Path, metavar="FILE", help="write the rankings: {question: [ids]}")
         parser.add_argument("--interval", action="store_true", help="add 95 %% intervals (bootstrap)")
-        parser.add_argument("--ablate", action="store_true", help="the gain of each step of recall")
-        parser.add_argument("--folds", type=parse_count, help="cross-validate recall's weights over groups")
+        parser.add_argument("--ablate", action="store_true", help="the gain of each feature of recall")
+        parser.add_argument("--fit", action="store_true", help="recall's weights fitted anew on these sets")
         parser.add_argument(
             "--everywhere", action="store_true", help="the loss when all groups are searched at once"
         )
@@ -150,7 +150,7 @@ class Command(BaseCommand):
 def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
     """The plan that the command's options ask for; --write-docs measures everything."""
     is_all = bool(options["write_docs"])
-    is_special = options["ablate"] or options["folds"] or options["abstain"] or options["everywhere"]
+    is_special = options["ablate"] or options["fit"] or options["abstain"] or options["everywhere"]
     requested = ["all"] if is_all else options["mode"]
     modes: list[str] = []
     if requested:
@@ -161,7 +161,7 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
         modes=modes,
         split=options["split"],
         limit=options["limit"],
-        folds=options["folds"] or (5 if is_all else 0),
+        with_fit=options["fit"] or is_all,
         with_intervals=options["interval"] or is_all,
         with_ablation=options["ablate"] or is_all,
         with_abstention=options["abstain"] or is_all,
@@ -190,8 +190,8 @@ def measure(folders: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Me
                     )
             bars.close()
             yield name, findings
-        if plan.folds:
-            yield "all sets", Measurements(folds=cross_validate(trials, folds=plan.folds, progress=bars.show))
+        if plan.with_fit:
+            yield "all sets", Measurements(fit=fit(trials, progress=bars.show))
 
 
 def measure_set(
@@ -213,7 +213,7 @@ def measure_set(
         findings.scopes[name] = (ask(mode=mode), ask(mode=mode, is_everywhere=True))
     if plan.with_abstention:
         findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
-    if not (plan.with_ablation or plan.folds):
+    if not (plan.with_ablation or plan.with_fit):
         return TrialSet(name, ())
     trials = gather_trials(actor, name, queries.answerable, encoder=encoder, progress=bars.show)
     if plan.with_ablation:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput
-from bench.evaluate.ablation import MEASURES, STEPS, CrossValidationFold
 from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
 from bench.evaluate.aging import AgedReport
+from bench.evaluate.fitting import FEATURES, FITTED, MEASURES, Fit
 from bench.evaluate.metrics import Scores, difference_interval
 from bench.evaluate.question_files import QuerySet
 from bench.evaluate.run import ModeReport
 from bench.proof.report import put_between
+from memories.recall.weights import WEIGHTS
 from sources.importing.importer import CORPUS
 
 ANSWERABLE = "answerable"  # kind of the questions that have an answer
@@ -32,7 +33,7 @@ class Measurements:
     modes: dict[str, list[ModeReport]] = field(default_factory=dict)
     scopes: dict[str, tuple[ModeReport, ModeReport]] = field(default_factory=dict)
     gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
-    folds: list[CrossValidationFold] = field(default_factory=list)
+    fit: Fit | None = None
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     questions: dict[str, QuerySet] = field(default_factory=dict)
     cycles: dict[str, list[AgedReport]] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Measurements:
         """Add the measurements of other sets."""
         for name in ("modes", "scopes", "gains", "judgements", "questions", "cycles"):
             getattr(self, name).update(getattr(other, name))
-        self.folds += other.folds
+        self.fit = other.fit or self.fit
 
     def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
         """The findings as JSON values; the modes of a single set are at the top level."""
@@ -56,8 +57,8 @@ class Measurements:
             }
         if self.gains:
             result["ablation"] = self.gains
-        if self.folds:
-            result["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
+        if self.fit:
+            result["fit"] = self.fit.as_dict()
         if self.judgements:
             result["abstention"] = [vars(point) for point in curve(all_judgements(self.judgements))]
         if self.cycles:
@@ -90,13 +91,19 @@ class Measurements:
             "intervals": interval_table(self.modes),
             "everywhere": group_scope_table(self.scopes),
             "ablation": gain_table(self.gains),
-            "folds": fold_table(self.folds),
+            "weights": weight_table(self.fit),
+            "fit": fit_table(self.fit),
             "abstention": abstention_table(self.judgements),
             "unrelated": kind_table(self.judgements),
             "separation": separation_table(self.judgements),
             "cycles": cycles_table(self.cycles),
         }
         return {name: rows for name, rows in made.items() if len(rows) > 1}
+
+
+def as_words(name: str) -> str:
+    """A feature's name in a table."""
+    return name.replace("_", " ")
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -209,20 +216,30 @@ def group_scope_table(sets: Mapping[str, tuple[ModeReport, ModeReport]]) -> list
 
 
 def gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
-    """Gain of each step of recall by set."""
-    rows = [["step", *sets]]
-    for step in STEPS:
-        cells = [" / ".join(_signed(gains[step][m]) for m in MEASURES) for gains in sets.values()]
-        rows.append([step, *cells])
+    """Gain of each feature of recall by set."""
+    rows = [["feature", *sets]]
+    for name in FEATURES:
+        cells = [" / ".join(_signed(gains[name][m]) for m in MEASURES) for gains in sets.values()]
+        rows.append([as_words(name), *cells])
     return rows if sets else []
 
 
-def fold_table(folds: Sequence[CrossValidationFold]) -> list[list[str]]:
-    """Held-out scores with parameters chosen on the other folds, and with the present ones."""
-    rows = [["set", "chosen on the other folds", "the numbers in use"]]
-    for fold in folds:
-        cells = [" / ".join(_percent(scores[m]) for m in MEASURES) for scores in (fold.chosen, fold.usual)]
-        rows.append([fold.name, *cells])
+def weight_table(fit: Fit | None) -> list[list[str]]:
+    """The weights that are fitted: in use, and as this fit has them."""
+    head = ["feature", "in use", "fitted"]
+    if fit is None:
+        return [head]
+    both = (WEIGHTS, fit.weights)
+    return [head, *([as_words(name), *(f"{getattr(own, name):.2f}" for own in both)] for name in FITTED)]
+
+
+def fit_table(fit: Fit | None) -> list[list[str]]:
+    """Scores with the weights in use, and with those fitted without the questions: on other groups, on other sets."""
+    rows = [["set", "in use", "fitted on other groups", "fitted on the other sets"]]
+    for own in fit.sets if fit else ():
+        each = (own.usual, own.other_groups, own.other_sets)
+        cells = [" / ".join(_percent(scores[m]) for m in MEASURES) for scores in each]
+        rows.append([own.name, *cells])
     return rows
 
 

@@ -257,9 +257,6 @@ class _Retrieval:
     tokens: Literal["model", "characters"] = key(
         "model", "What counts as a token of a budget: one of the embedding model's, or four characters."
     )
-    length_penalty: float = key(
-        0.15, "Score that a long conversation turn loses for each doubling beyond 100 words.", low=0, high=1
-    )
     date_order: Literal["dmy", "mdy"] = key(
         "dmy",
         "What 4/3/2026 in a question means: dmy 4 March, mdy 3 April; 25/6 and 6/25 are read either way.",

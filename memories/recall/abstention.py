@@ -18,7 +18,7 @@ from memories.models import Memory
 from memories.recall.dates import is_past, is_true_at, mentions_any_of
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
-from memories.recall.scoring import SPEAKERS, Candidate, Trace, elsewhere_adjustment, is_dated, speaker_of
+from memories.recall.scoring import Candidate, Trace, is_dated, is_elsewhere, speaker_of
 from memories.recall.weights import (
     ABOVE_FILLER,
     ABOVE_NEAREST,
@@ -43,10 +43,10 @@ from memories.recall.weights import (
     SPELLING_RATIO,
     SURE_MARGIN,
     TALK,
-    TUNING,
     UNKNOWN,
     UNRELATED_MEAN,
     UNRELATED_SPREAD,
+    WEIGHTS,
     WORDY,
     AbstentionLimits,
 )
@@ -240,7 +240,7 @@ def _unknown_word_share(question: Question, contents: Iterable[str]) -> float:
     return len(unknown) / len(wanted) if wanted else 0.0
 
 
-ROLES = frozenset().union(*SPEAKERS.values())  # "User:" is not a person's name
+_ROLES = frozenset({"user", "human", "assistant", "ai", "agent"})  # "User:" is not a person's name
 _FOLLOWED = re.compile(r"(?:['’]s)? \w")
 _GREETINGS = tuple(
     word + end
@@ -264,12 +264,12 @@ def lead_of_others(
     if not question.names:
         return 0.0
     turns = [
-        (rows[key].content, score - elsewhere_adjustment(rows[key], group_key))
+        (rows[key].content, score - WEIGHTS.elsewhere * is_elsewhere(rows[key], group_key))
         for key, score in ranked
         if candidates[key].is_turn
     ]
     spoken = [(speaker_of(content), content, score) for content, score in turns]
-    named = (question.names & frozenset().union(*(speaker for speaker, _, _ in spoken))) - ROLES
+    named = (question.names & frozenset().union(*(speaker for speaker, _, _ in spoken))) - _ROLES
     if len(named) != 1:
         return 0.0
     [name] = named
@@ -277,7 +277,7 @@ def lead_of_others(
     others: list[float] = []
     for speaker, content, score in spoken:
         if name in speaker:
-            own.append(score - TUNING.speaker_boost)
+            own.append(score - WEIGHTS.speaker)
         elif speaker:
             (own if is_about(content, name) else others).append(score)
     return max(0.0, _strength(others) - _strength(own))

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
-from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
@@ -24,17 +23,15 @@ from memories.recall.scoring import (
     Candidate,
     Trace,
     add_lengths_and_turns,
-    adjust,
-    claimed_adjustment,
+    claimed_part,
     find_candidates,
-    fit_to_question,
     fuse,
+    score,
 )
 from memories.recall.weights import (
     ABOUT_COSINE,
     CANDIDATES,
     CROWDED_OUT,
-    FEW_OF_A_DAY,
     HOP_BOOST,
     HOP_CANDIDATES,
     HOP_NAMES,
@@ -45,8 +42,8 @@ from memories.recall.weights import (
     RESTATED_COSINE,
     SAME_MATTER_COSINE,
     SIMILAR_COSINE,
-    TUNING,
-    Tuning,
+    WEIGHTS,
+    Weights,
 )
 from memories.search.base import search_index
 from memories.search.query_terms import STOP_WORDS, identifiers_in, match_for, words
@@ -100,11 +97,6 @@ class Ranking:
         return self.scores[0][1] if self.scores else 0.0
 
 
-def current_tuning() -> Tuning:
-    """The weights in use: the defaults, with the setting's penalty for long turns."""
-    return replace(TUNING, length_penalty=settings.LOCI.retrieval.length_penalty)
-
-
 def gather(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace, also: Collection[int] = ()
 ) -> CandidateSet:
@@ -155,26 +147,22 @@ def _list_in_order(gathered: CandidateSet) -> Ranking:
 
 
 def score_candidates(
-    gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace
+    gathered: CandidateSet, question: Question, *, mode: str, trace: Trace, weights: Weights = WEIGHTS
 ) -> Ranking:
-    """Fuse and adjust the candidates' scores; no queries."""
+    """Score the candidates; no queries."""
     if question.is_time_alone and gathered.dated.all:
         return _list_in_order(gathered)
-    if 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
-        tuning = replace(tuning, date_boost=tuning.day_boost)
-    if mode == "hybrid":
-        tuning = fit_to_question(tuning, question, gathered.candidates)
-    scores = fuse(gathered.candidates, mode=mode, tuning=tuning, readable=question.readable)
-    trace.add("fuse", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
     related = gathered.related
+    if mode == "hybrid":
+        scores = score(
+            gathered.candidates, gathered.rows, question,
+            weights=weights, related=related.features, group_key=gathered.group_key, trace=trace,
+        )  # fmt: skip
+    else:
+        scores = fuse(gathered.candidates, mode=mode)
+    trace.add("score", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
     if related.entities:
         trace.add("relations", entities=list(related.entities), followed=related.describe(scores))
-    if mode == "hybrid":
-        boosts = related.boosts(scores, tuning)
-        scores = adjust(
-            scores, gathered.candidates, gathered.rows, question,
-            tuning=tuning, related=boosts, group_key=gathered.group_key, trace=trace,
-        )  # fmt: skip
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
@@ -211,7 +199,7 @@ def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace
         missed = _find_crowded_out(gathered, question, visibility, limit=CANDIDATES)
     if missed:
         gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
-    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    ranking = score_candidates(gathered, question, mode=mode, trace=trace)
     ranking = _follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
     return _put_verified_first(ranking, question, trace)
 
@@ -237,7 +225,7 @@ def _follow_name(
         return ranking
     named = [hit.key for hit in search_index().keyword(match, visibility, limit=HOP_CANDIDATES)]
     gathered = gather(question, visibility, mode=mode, trace=Trace(), also=[*named, *also])
-    widened = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
+    widened = score_candidates(gathered, question, mode=mode, trace=trace)
     first, best = ranking.scores[0]
     wanted = {*named} - {first}
     scores = {
@@ -339,7 +327,7 @@ class _Pairs:
         named = {root(word) for word in question.subject_words - _ASKING if len(word) >= NAMING_CHARS}
         self._named = {key: named.intersection(map(root, own)) for key, own in said.items()}
         self.fair = {
-            key: ranking.score_by_key[key] - claimed_adjustment(ranking.rows[key], question)
+            key: ranking.score_by_key[key] - claimed_part(ranking.rows[key], question)
             for key in (*verified, *others)
         }
         self.others = frozenset(others)

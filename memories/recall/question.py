@@ -1,9 +1,8 @@
-"""A request, and its question understood: words, vector, the dates and names in it, and who said what it asks for."""
+"""A request, and its question understood: words, vector, and the dates and names in it."""
 
 import re
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from enum import StrEnum
 from uuid import UUID
 
 from access.visibility import Narrowing
@@ -13,48 +12,13 @@ from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
 from memories.recall.dates.spans import NamedTime
-from memories.recall.dates.written import MONTH_NUMBER, asks_when, read_times
+from memories.recall.dates.written import MONTH_NUMBER, read_times
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
 from memories.search.rows import Vector
 from memories.store.pieces import encoder_for_index
 from memories.types import Type
 
 MAX_FILTER_CHARS = 1000  # of a thread's or a source's name
-_FRAMES = [
-    # The form of the answer.
-    r"\b(?:please )?(?:mention|name|give|list|use)(?: only)?(?: and only)? (?:\w+|\d+) (?:items?|points?|sentences?)\b(?: only)?[.!?]?",
-    r"\b(?:in (?:chronological )?order|step by step|in detail|in (?:one|a few) (?:words?|sentences?))\b",
-    r"\b(?:a|an|the)? ?(?:(?:comprehensive|complete|full|brief|short|detailed|quick|clear|concise) )+(?:summary|overview|list|description|explanation|account|picture) of\b",
-    r"\b(?:a|an|the) (?:summary|overview|list|description|account) of\b",
-    r"\bthe order (?:in which|that)\b",
-    r"\b(?:the )?(?:different|various) (?:aspects|parts|sides|topics) of\b",
-    # Requests to the assistant.
-    r"^(?:please )?(?:can|could|would|will) you (?:please )?"
-    r"(?:(?:list|tell|give|show|summari[sz]e|explain|describe|remind|outline|recall|walk|provide|find|say)(?: me| us)?(?: of| about| through| to)?(?: |$))?",
-    r"^(?:please )?(?:list|tell|give|show|summari[sz]e|explain|describe|remind|outline)(?: me| us)?(?: of| about| to)?\b",
-    r"^(?:do|can) you (?:remember|recall|know)(?: if| whether| that)?\b",
-    # The conversation as the place.
-    r"\b(?:through|throughout|across|during|over|in|from) (?:all )?(?:our|the|these|my) (?:previous |past |earlier |whole )?(?:conversations?|chats?|discussions?|sessions?|messages)\b",
-    r"\b(?:that |which )?(?:I|we)(?:'ve| have| had)? (?:brought up|discussed|talked about|mentioned|told you(?: about)?|went over)\b",
-]
-# A tag may be the only word of the subject.
-_TAG = r"(?:(?:with|under|by|have|has|having) (?:the |a )?tags?|tagged(?: (?:with|as))?)"
-_HELD = r"(?:stored|saved|noted|recorded|remembered|known|written down)"
-_NOTES = r"(?:notes?|memor(?:y|ies)|entr(?:y|ies))"
-_FRAMES += [
-    # The memory itself as the place.
-    rf"\b(?:is|are|was|were) there (?:anything|something|any {_NOTES})(?: {_HELD})?\b(?: (?:about|on|of|for)\b)?",
-    rf"\b(?:do|did|have) we (?:have |know )?(?:anything|something|any {_NOTES})(?: {_HELD})?(?: (?:about|on|of|for)\b)?",
-    r"\b(?:notes?|entr(?:y|ies)) (?:concerning|regarding|about|on)\b",  # memories are had as well: nostalgic ones
-    rf"\b{_TAG}\b",
-]
-_NAMES_TAG = re.compile(rf"\b{_TAG}\b", re.I)
-_FRAME = re.compile("|".join(f"(?:{frame})" for frame in _FRAMES), re.I)
-_OWN = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|mine|me|we|our)\b")
-_YOURS = re.compile(
-    r"\b(?:did|have|had|were) you\b|\byou(?:r| (?:recommend|suggest|advise|say|said|told|propose|provide|explain))",
-    re.I,
-)
 _WORK = r"(?:we|i|you|they|things)"
 _STATE = re.compile(
     rf"\bwhere (?:are {_WORK} (?:now )?(?:with|on|at|in)|(?:do|does|did|have|has) (?:{_WORK}|\w+) (?:stand|stop|stopped|leave off|left off|got to))\b"
@@ -99,28 +63,6 @@ class RecallRequest:
     around: bool = True
 
 
-class Speakers(StrEnum):
-    """Whose words a question is about, in conversations with an assistant."""
-
-    USER = "user"
-    ASSISTANT = "assistant"
-    ANYONE = ""
-
-
-def subject_of(question: str) -> str:
-    """The question without words that only say how to answer; unchanged if fewer than two words would be left."""
-    bare = _FRAME.sub(" ", question.strip())
-    bare = re.sub(r"\s+([,.?!])", r"\1", re.sub(r"\s{2,}", " ", bare)).strip(" ,.;:")
-    return bare if len(bare.split()) > 1 or (bare and _NAMES_TAG.search(question)) else question
-
-
-def said_by(question: str) -> Speakers:
-    """Whether a question is about the user's own words ("my", "I") or the assistant's ("did you recommend")."""
-    if _YOURS.search(question):
-        return Speakers.ASSISTANT
-    return Speakers.USER if _OWN.search(question) else Speakers.ANYONE
-
-
 @dataclass(frozen=True)
 class Question:
     """A question, understood. `match` is None if it has no word to search for.
@@ -137,34 +79,29 @@ class Question:
     is_time_alone: bool = False
     names: frozenset[str] = frozenset()
     person_names: frozenset[str] = frozenset()  # of those that may be persons, written with a capital or not
-    asks_when: bool = False
     asks_state: bool = False  # how things stand now: the newest note of a thread answers
-    said_by: Speakers = Speakers.ANYONE
     readable: float = 1.0  # share of its letters in a script that the model was trained on
     is_english: bool = True  # as far as its short words show; the model reads no other language well
-    subject_words: frozenset[str] = frozenset()  # words of its subject, without stop words
+    subject_words: frozenset[str] = frozenset()  # without stop words
     identifiers: tuple[str, ...] = ()
 
 
 def understand(text: str, *, encoder: Encoder | None) -> Question:
-    """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
-    subject = subject_of(text)
+    """The question with its words, vector, dates and names (lower case)."""
     read = read_times(text)
     return Question(
         text=text,
-        match=match_for(subject),
-        vector=encoder.question_vector(subject) if encoder else None,
+        match=match_for(text),
+        vector=encoder.question_vector(text) if encoder else None,
         dates=read.times,
         time_words=read.words,
         is_time_alone=read.is_alone,
         names=names_in(text),
         person_names=person_names_in(text),
-        asks_when=asks_when(text),
         asks_state=_STATE.search(text) is not None,
-        said_by=said_by(text),
         readable=readable_share(text),
         is_english=is_english(text),
-        subject_words=frozenset(content_words(subject)),
+        subject_words=frozenset(content_words(text)),
         identifiers=identifiers_in(text),
     )
 

@@ -46,7 +46,6 @@ from memories.recall.weights import (
     RELATIONS_APART,
     RELATIONS_NEXT,
     SURE_RELATION,
-    Tuning,
 )
 from memories.search.query_terms import STOP_WORDS, words
 from memories.search.rows import Vector
@@ -116,12 +115,10 @@ class RelatedMemories:
     reasons: Mapping[int, _RelationReason] = field(default_factory=dict)
     relations: NamedRelations = field(default_factory=NamedRelations)
 
-    def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
-        """The boosts of the related ones among the keys."""
-        found = ((key, self.reasons[key]) for key in keys if key in self.reasons)
-        return {
-            key: tuning.asked_boost if reason.is_requested else tuning.relation_boost for key, reason in found
-        }
+    @property
+    def features(self) -> dict[int, str]:
+        """The feature of each related memory, by key."""
+        return {key: "asked" if each.is_requested else "relation" for key, each in self.reasons.items()}
 
     def describe(self, keys: Iterable[int]) -> list[str]:
         """For each related one among the keys, its entity, predicate and memory id."""

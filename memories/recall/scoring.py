@@ -1,47 +1,43 @@
-"""Candidates of a question, their fused and adjusted scores, and the trace in which each step says what it did."""
+"""Candidates of a question, their features and scores, and the trace in which each step says what it did."""
 
 import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log2
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from access.limits.deadline import check_time
 from access.visibility import Visibility
 from memories.language.word_forms import root
 from memories.recall.dates import is_told
 from memories.recall.dates.spans import NamedTime, local_day
-from memories.recall.dates.written import mentions_time
-from memories.recall.question import Question, Speakers
+from memories.recall.question import Question
 from memories.recall.weights import (
     BESIDE_BEST,
     BESIDE_REACH,
     CHARS_PER_WORD,
-    CLEAR_LEAD,
-    CONFIDENCE_WEIGHT,
-    IMPORTANCE_WEIGHT,
-    LONG_QUESTION,
+    FEW_OF_A_DAY,
     LONG_TEXT_WORDS,
     LONG_TURN_WORDS,
-    MATCH_PER_WORD,
     NEWEST_LEAD,
-    RARE_MATCH,
-    RECENCY_WEIGHT,
     RRF_K,
     SHORT_WORDS,
     THREAD_BEST,
-    TRUST_BOOST,
-    TUNING,
     USUAL_IMPORTANCE,
     WEIGHTED_VECTOR,
-    Tuning,
+    WEIGHTS,
+    Weights,
 )
 from memories.search.base import SearchIndex
 from memories.search.keyword import COUNTED_CHARS
 from memories.search.query_terms import has_identifier, words
 from memories.search.rows import HybridHits, RankingFields
+from memories.types import Trust
 
 # Yields keys with their numbers; called only if they are read, which most recalls never do.
 _NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
@@ -178,14 +174,13 @@ def word_count(text: str) -> int:
     return max(int(longer * len(text[:COUNTED_CHARS].split())), len(text) // CHARS_PER_WORD)
 
 
-_Fused = dict[int, float]
 MODES = ("keyword", "vector", "rrf", "weighted", "hybrid")
 
 
 def fuse(
-    candidates: Sequence[Candidate], *, mode: str, tuning: Tuning = TUNING, readable: float = 1.0
-) -> _Fused:
-    """Each candidate's fused score by key, in the mode of the request.
+    candidates: Sequence[Candidate], *, mode: str, readable: float = 1.0, weights: Weights = WEIGHTS
+) -> dict[int, float]:
+    """Each candidate's score by key, from what the two searches say of it alone.
 
     `readable` is the share (0–1) of the question's letters that the model can read, for mode hybrid.
     """
@@ -199,13 +194,8 @@ def fuse(
                 c.key: sum(1 / (RRF_K + rank) for rank in (c.keyword_rank, c.vector_rank) if rank)
                 for c in candidates
             }
-        case "weighted":
-            return _fuse_weighted(candidates)
-    return _fuse_hybrid(candidates, tuning, readable)
-
-
-def _fuse_weighted(candidates: Sequence[Candidate]) -> _Fused:
-    """Weighted sum of both searches' scores, each scaled to 0–1 between its least and greatest."""
+        case "hybrid":
+            return _add_up(candidates, _measure_searches(candidates, readable), weights)
     keyword = _scale_to_unit([c.keyword for c in candidates])
     vector = _scale_to_unit([c.vector for c in candidates])
     return {
@@ -214,229 +204,199 @@ def _fuse_weighted(candidates: Sequence[Candidate]) -> _Fused:
     }
 
 
-def _fuse_hybrid(candidates: Sequence[Candidate], tuning: Tuning, readable: float) -> _Fused:
-    """Words as a share of the best keyword match and meaning on a fixed scale, weighted by the kind of text.
-
-    The fixed scale adapts to the question: if nothing is close in meaning, meaning adds little to any candidate.
-    """
-    most_keyword = max((c.keyword for c in candidates), default=0.0) or 1.0
-    fused = {}
-    for c in candidates:
-        share = vector_share(c, tuning, readable)
-        fused[c.key] = share * c.vector / tuning.full_cosine + (1 - share) * c.keyword / most_keyword
-    return fused
-
-
-def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float = 1.0) -> float:
-    """Weight of meaning against words for a candidate, 0–1; 0 while its vector is owed."""
-    if not candidate.vector:
-        return 0.0
-    if candidate.is_turn:
-        share = tuning.turn_share
-    else:
-        share = tuning.long_share if candidate.words > LONG_TEXT_WORDS else tuning.fact_share
-    return share * readable
-
-
-def fit_to_question(tuning: Tuning, question: Question, candidates: Sequence[Candidate]) -> Tuning:
-    """The weights for this question: statements count less by meaning if it is long, or one memory leads by rare words."""
-    length = len(question.subject_words)
-    best = max((c.keyword for c in candidates), default=0.0)
-    long = progress(length, LONG_QUESTION) * progress(best / max(length, 1), MATCH_PER_WORD)
-    drop = tuning.long_question_drop * long + tuning.rare_word_drop * lead_by_words(candidates)
-    return replace(tuning, fact_share=tuning.fact_share - drop) if drop else tuning
-
-
-def lead_by_words(candidates: Sequence[Candidate]) -> float:
-    """How clearly one candidate leads by rare words, 0–1.
-
-    The best BM25 score says how rare its words are in the groups asked, the second one whether others have them too.
-    """
-    scores = sorted((c.keyword for c in candidates), reverse=True)
-    if not scores or not scores[0]:
-        return 0.0
-    second = scores[1] if len(scores) > 1 else 0.0
-    return progress(scores[0], RARE_MATCH) * progress(second / scores[0], CLEAR_LEAD)
-
-
-def progress(value: float, bounds: tuple[float, float]) -> float:
-    """How far a value has come from the first bound to the second, 0–1."""
-    start, end = bounds
-    return min(max((value - start) / (end - start), 0.0), 1.0)
-
-
 def _scale_to_unit(values: list[float]) -> list[float]:
     """The values scaled to 0–1 between the least and the greatest; all 1 if they are equal."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     return [(value - low) / (high - low) if high > low else 1.0 for value in values]
 
 
-SPEAKERS: dict[Speakers, frozenset[str]] = {
-    Speakers.USER: frozenset({"user", "human"}),
-    Speakers.ASSISTANT: frozenset({"assistant", "ai", "agent"}),
-    Speakers.ANYONE: frozenset(),
-}
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
+# A feature's values, one for each candidate in order; a feature that is 0 for all of them may be missing.
+Features = dict[str, NDArray[np.float64]]
+# Features that are shown as one part of a score.
+_PARTS: Final = {
+    "fact_meaning": "meaning", "turn_meaning": "meaning", "long_meaning": "meaning",
+    "fact_words": "words", "turn_words": "words", "long_words": "words", "unread_words": "words",
+    "day": "date", "bound": "date", "short": "length", "long_turn": "length", "asked": "relation",
+}  # fmt: skip
 
 
-class _Adjustments(NamedTuple):
-    """The parts added to a candidate's fused score, by reason."""
-
-    thread: float
-    beside: float
-    date: float
-    time: float
-    speaker: float
-    said: float
-    length: float
-    confidence: float
-    trust: float
-    elsewhere: float
-    identifier: float
-    tags: float
-    importance: float
-    recency: float = 0.0
-    relation: float = 0.0
-    newest: float = 0.0
-
-
-def adjust(
-    fused: Mapping[int, float],
+def score(
     candidates: Sequence[Candidate],
     rows: Mapping[int, RankingFields],
     question: Question,
     *,
-    tuning: Tuning = TUNING,
-    related: Mapping[int, float] | None = None,
+    weights: Weights = WEIGHTS,
+    related: Mapping[int, str] | None = None,
     group_key: int | None = None,
     trace: Trace,
 ) -> dict[int, float]:
-    """The scores with every adjustment added; the trace records each part. Fused scores are about 0–1.
+    """Each candidate's score in mode hybrid, about 0–1, by key: its features times their weights.
 
-    `related` holds the boosts of memories related to the entities of the question, by key. `group_key` is the one group
+    `related` names the feature of each memory that is related to an entity of the question. `group_key` is the one group
     of the request, None for all.
     """
-    turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
-    threads = thread_scores(fused, turns)
-    beside = beside_scores(fused, rows) if tuning.beside_share else {}
-    recency = recency_adjustments([c.key for c in candidates if not c.is_turn])
-    parts = {
-        c.key: _candidate_adjustments(
-            c,
-            rows[c.key],
-            question,
-            tuning,
-            group_key,
-            own=fused[c.key],
-            thread=threads.get(turns.get(c.key, -1)),
-            beside=beside.get(c.key, 0.0),
-            recency=recency.get(c.key, 0.0),
-        )
-        for c in candidates
-    }
-    for key, boost in (related or {}).items():
-        parts[key] = parts[key]._replace(relation=boost)
-    if question.asks_state:
-        for key, boost in _newest_adjustments(fused, turns, rows).items():
-            parts[key] = parts[key]._replace(newest=boost)
-    adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
+    features = measure(candidates, rows, question, weights=weights, related=related, group_key=group_key)
+    scores = _add_up(candidates, features, weights)
 
     def numbers() -> Iterator[tuple[int, dict[str, float]]]:
-        for c in candidates:
-            share = vector_share(c, tuning, question.readable)
-            effective = {name: part for name, part in parts[c.key]._asdict().items() if part}
-            yield c.key, {"vector_share": share, "fused": fused[c.key], **effective, "final": adjusted[c.key]}
+        for at, c in enumerate(candidates):
+            shown = defaultdict[str, float](float)
+            for name, values in features.items():
+                if values[at]:
+                    shown[_PARTS.get(name, name)] += getattr(weights, name) * float(values[at])
+            yield c.key, {**shown, "final": scores[c.key]}
 
     trace.add_numbers(numbers)
-    trace.add(
-        "adjust",
-        threads=len(threads),
-        turns=len(turns),
-        dates=[str(date) for date in question.dates],
-        names=sorted(question.names),
-        asks_when=question.asks_when,
-        said_by=question.said_by.value,
-    )
-    return adjusted
+    return scores
 
 
-def _candidate_adjustments(
-    c: Candidate,
-    row: RankingFields,
+def _add_up(candidates: Sequence[Candidate], features: Features, weights: Weights) -> dict[int, float]:
+    parts = (getattr(weights, name) * values for name, values in features.items())
+    return dict(zip((c.key for c in candidates), sum(parts, np.zeros(len(candidates))).tolist(), strict=True))
+
+
+def measure(
+    candidates: Sequence[Candidate],
+    rows: Mapping[int, RankingFields],
     question: Question,
-    tuning: Tuning,
-    group_key: int | None,
     *,
-    own: float,
-    thread: float | None,
-    beside: float,
-    recency: float,
-) -> _Adjustments:
-    """The parts of one candidate, without its relation: from its own fused score, its thread's if it is a turn, and its
-    score in beside_scores().
+    weights: Weights = WEIGHTS,
+    related: Mapping[int, str] | None = None,
+    group_key: int | None = None,
+) -> Features:
+    """The features of each candidate, named as the fields of Weights.
+
+    Those of a memory's surroundings compare what the two searches say of it and of others, by their weights.
     """
+    own = [rows[c.key] for c in candidates]
+    features = _measure_searches(candidates, question.readable)
+    found = _add_up(candidates, features, weights)
+    features |= _measure_surroundings(candidates, rows, found, question)
+    if question.dates:
+        features |= _measure_dates(own, question.dates)
+    if question.names:
+        features["speaker"] = _column(bool(question.names & speaker_of(row.content)) for row in own)
+    if question.identifiers:
+        features["identifier"] = _column(
+            sum(has_identifier(row.content, each) for each in question.identifiers)
+            / len(question.identifiers)
+            for row in own
+        )
+    if related:
+        for name in ("relation", "asked"):
+            features[name] = _column(related.get(c.key) == name for c in candidates)
+    return features | {
+        "short": _column(
+            log2(SHORT_WORDS / max(c.words, 1)) if c.words < SHORT_WORDS else 0 for c in candidates
+        ),
+        "long_turn": _column(
+            log2(c.words / LONG_TURN_WORDS) if c.is_turn and c.words > LONG_TURN_WORDS else 0
+            for c in candidates
+        ),
+        "tags": _column(share_by_tags(row.tags, question.subject_words) for row in own),
+        "elsewhere": _column(is_elsewhere(row, group_key) for row in own),
+        "verified": _column(row.trust == Trust.VERIFIED for row in own),
+        "confidence": _column(map(_sureness, own)),
+        "importance": _column(row.importance - USUAL_IMPORTANCE for row in own),
+    }
+
+
+def _column(values: Iterable[float]) -> NDArray[np.float64]:
+    return np.fromiter(values, np.float64)
+
+
+def _measure_searches(candidates: Sequence[Candidate], readable: float) -> Features:
+    """What the two searches say of each, by the kind of its text.
+
+    Meaning counts by the share of the question's letters that the model can read (`readable`, 0–1), and not where the
+    vector is owed; the rest is left to words alone.
+    """
+    most = max((c.keyword for c in candidates), default=0.0) or 1.0
+    features = {
+        f"{kind}_{what}": np.zeros(len(candidates))
+        for kind in ("fact", "turn", "long")
+        for what in ("meaning", "words")
+    }
+    unread = features["unread_words"] = np.zeros(len(candidates))
+    for at, c in enumerate(candidates):
+        kind = "turn" if c.is_turn else "long" if c.words > LONG_TEXT_WORDS else "fact"
+        read = readable if c.vector else 0.0
+        features[f"{kind}_meaning"][at] = read * c.vector
+        features[f"{kind}_words"][at] = read * c.keyword / most
+        unread[at] = (1 - read) * c.keyword / most
+    return features
+
+
+def _measure_surroundings(
+    candidates: Sequence[Candidate],
+    rows: Mapping[int, RankingFields],
+    found: Mapping[int, float],
+    question: Question,
+) -> Features:
+    """How each compares with its thread, with what was stored next to it, and with newer ones, by the score that is `found`."""
     check_time()
-    speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
-    return _Adjustments(
-        thread=tuning.thread_share * (thread - own) if thread is not None else 0.0,
-        beside=tuning.beside_share * beside,
-        date=_date_adjustment(row, question.dates, tuning) if question.dates else 0.0,
-        time=tuning.time_boost if question.asks_when and mentions_time(row.content) else 0.0,
-        speaker=tuning.speaker_boost if question.names & speaker else 0.0,
-        said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
-        length=length_adjustment(c.words, is_turn=c.is_turn, tuning=tuning),
-        confidence=_for_confidence(row),
-        trust=TRUST_BOOST.get(row.trust, 0.0),
-        elsewhere=elsewhere_adjustment(row, group_key, tuning),
-        identifier=_identifier_adjustment(row.content, question.identifiers, tuning),
-        tags=tag_adjustment(row.tags, question.subject_words, tuning),
-        importance=IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE),
-        recency=recency,
+    turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
+    threads = thread_scores(found, turns)
+    surroundings = {
+        "thread": {key: threads[thread] - found[key] for key, thread in turns.items()},
+        "beside": beside_scores(found, rows),
+        "recency": order_of_storing([c.key for c in candidates if not c.is_turn]),
+        "newest": _leads_of_newest(found, turns, rows) if question.asks_state else {},
+    }
+    return {
+        name: _column(values.get(c.key, 0.0) for c in candidates)
+        for name, values in surroundings.items()
+        if values
+    }
+
+
+def _measure_dates(own: Sequence[RankingFields], dates: Sequence[NamedTime]) -> Features:
+    """Whether each is of the time that the question names; what was so as of a day is told best on that day.
+
+    One of the few of a day is of `day` instead of `date`; one that is only inside a bound, of `bound`.
+    """
+    exact = [end for time in dates if (end := time.exact) is not None]
+    inside = _column(is_dated(row, dates) for row in own)
+    fits = _column(
+        bool(exact and (is_dated(row, exact) or is_told(row.content, row.moment, exact))) for row in own
     )
+    is_day = all(time.is_day for time in dates) and 0 < inside.sum() <= FEW_OF_A_DAY
+    return {"day" if is_day else "date": fits, "bound": inside * (1 - fits)}
 
 
-def _for_confidence(row: RankingFields) -> float:
-    """What the confidence adds; what is below the middle, as with age, takes nothing off: an old answer is still the answer."""
-    return CONFIDENCE_WEIGHT * max(row.confidence - 0.5, 0.0)
+def _sureness(row: RankingFields) -> float:
+    """Confidence above the middle; what is below, as with age, takes nothing off: an old answer is still the answer."""
+    return max(row.confidence - 0.5, 0.0)
 
 
-def claimed_adjustment(row: RankingFields, question: Question) -> float:
-    """The parts of a score that the memory's author claims: confidence, importance and tags."""
+def claimed_part(row: RankingFields, question: Question) -> float:
+    """The part of a score that the memory's author claims: confidence, importance and tags."""
     return (
-        _for_confidence(row)
-        + IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE)
-        + tag_adjustment(row.tags, question.subject_words)
+        WEIGHTS.confidence * _sureness(row)
+        + WEIGHTS.importance * (row.importance - USUAL_IMPORTANCE)
+        + WEIGHTS.tags * share_by_tags(row.tags, question.subject_words)
     )
 
 
-def _identifier_adjustment(content: str, identifiers: Sequence[str], tuning: Tuning = TUNING) -> float:
-    """The boost for the question's identifiers that the text has, by their share."""
-    if not identifiers:
-        return 0.0
-    return tuning.identifier_boost * sum(has_identifier(content, i) for i in identifiers) / len(identifiers)
-
-
-def tag_adjustment(tags: str, subject: Collection[str], tuning: Tuning = TUNING) -> float:
-    """The boost for a memory whose tags are the question, in any ending, or a part of it by their share of its words."""
+def share_by_tags(tags: str, subject: Collection[str]) -> float:
+    """The share (0–1) of the question's words, in any ending, that are tags of the memory; half of a tag is none."""
     if tags == "[]" or not subject:
         return 0.0
     wanted = {root(word) for word in subject}
     each = ({root(word) for word in words(tag)} for tag in json.loads(tags))
-    named: set[str] = set().union(*(tag for tag in each if tag <= wanted))
-    if len(named) == len(wanted) > 1:
-        return tuning.all_tags_boost
-    return tuning.tag_boost * len(named) / len(wanted)
+    return len(set[str]().union(*(tag for tag in each if tag <= wanted))) / len(wanted)
 
 
-def recency_adjustments(keys: Collection[int]) -> dict[int, float]:
-    """A little for each statement by the order of storing: nothing for the oldest, RECENCY_WEIGHT for the newest."""
+def order_of_storing(keys: Collection[int]) -> dict[int, float]:
+    """The place of each key in the order of storing: 0 for the oldest, 1 for the newest."""
     last = max(len(keys) - 1, 1)
-    return {key: RECENCY_WEIGHT * at / last for at, key in enumerate(sorted(keys))}
+    return {key: at / last for at, key in enumerate(sorted(keys))}
 
 
-def elsewhere_adjustment(row: RankingFields, group_key: int | None, tuning: Tuning = TUNING) -> float:
-    """The penalty of another group's memory in a request to one group, as a negative number."""
-    return -tuning.elsewhere_penalty if group_key not in (None, row.group_id) else 0.0
+def is_elsewhere(row: RankingFields, group_key: int | None) -> bool:
+    """Whether it is another group's memory in a request to one group."""
+    return group_key not in (None, row.group_id)
 
 
 def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[int, float]:
@@ -450,7 +410,7 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
     }
 
 
-def _newest_adjustments(
+def _leads_of_newest(
     fused: Mapping[int, float], turns: Mapping[int, int], rows: Mapping[int, RankingFields]
 ) -> dict[int, float]:
     """What lifts the newest note of each thread to the thread's best one: it tells how things stand now.
@@ -484,26 +444,6 @@ def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields])
             neighbours[key].append(fused[other])
             neighbours[other].append(fused[key])
     return {key: sum(sorted(scores)[-BESIDE_BEST:]) / BESIDE_BEST for key, scores in neighbours.items()}
-
-
-def length_adjustment(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> float:
-    """The penalty for a memory's length, as a negative number: few words tell little, a long turn has a word of everything."""
-    if words < SHORT_WORDS:
-        return -tuning.short_penalty * log2(SHORT_WORDS / max(words, 1))
-    if is_turn and words > LONG_TURN_WORDS:
-        return -tuning.length_penalty * log2(words / LONG_TURN_WORDS)
-    return 0.0
-
-
-def _date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuning = TUNING) -> float:
-    """The boost of a memory of the time that the question names, smaller inside a bound.
-
-    What was so as of a day is told best on that day.
-    """
-    exact = [end for time in dates if (end := time.exact) is not None]
-    if exact and (is_dated(row, exact) or is_told(row.content, row.moment, exact)):
-        return tuning.date_boost
-    return tuning.bound_boost if is_dated(row, dates) else 0.0
 
 
 def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:

@@ -8,79 +8,72 @@ buffers next to the cache.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memories.types import Trust
-
 
 @dataclass(frozen=True)
-class Tuning:
-    """Weights of mode hybrid, in one object so that evaluation can take each step out and fit the weights again.
+class Weights:
+    """What each feature of a candidate weighs in mode hybrid: its score is their dot product (`scoring.measure()`).
 
-    One set for every kind of text: coordinate ascent on all development sets at once, then rounded. Five-fold
-    cross-validation over groups confirms it (docs/recall.md, "How the weights were chosen"). Fields with another origin
-    say so. Shares are the weight of meaning against words, 0–1; the others are added to a fused score of about 0–1.
+    Fitted for the encoder by `python -m bench.evaluate SETS --fit`, a pairwise logistic regression over questions with
+    known answers, and rounded; those below the line have no set that could fit them, and say why they are as they are.
     """
 
-    full_cosine: float = 0.6  # a cosine this high counts as much as the best keyword match
-    turn_share: float = 0.45  # turns of a conversation are found by words: alone they mean little
-    fact_share: float = 0.9  # a statement of its own is found by its meaning
-    long_share: float = 0.55  # one vector per 256 tokens says less of a long text
-    # Taken off fact_share: for a question of many words that one memory has many of, and if one memory leads by rare
-    # words. Chosen on wikiqa and the development halves of bench/evaluate/sets.
-    long_question_drop: float = 0.25
-    rare_word_drop: float = 0.3
-    thread_share: float = 0.3  # pull of a turn's score towards its thread's
-    beside_share: float = 0.1  # of the scores of the memories stored right before and after
-    date_boost: float = 0.3  # the memory's date fits everything that the question says of a date
-    # Instead of it, if the question names one day and at most FEW_OF_A_DAY memories are of it. Of 0.3 to 1: from 0.5 on,
-    # locomo's sessions gain 2 points of MRR. Of a day with 30 turns, 0.5 loses realtalk 17 points of R@10 (6 questions).
-    day_boost: float = 0.7
+    # The searches: cosine (0–1), and BM25 as a share of the best match, by the kind of text
+    fact_meaning: float = 1.5
+    fact_words: float = 0.09
+    turn_meaning: float = 0.82
+    turn_words: float = 0.55
+    long_meaning: float = 1.06
+    long_words: float = 0.43
+    # Its surroundings
+    thread: float = 0.33  # its thread's best turns less its own two
+    beside: float = 0.2  # what was stored right before and after it
+    # What the question says of it
+    date: float = 0.32  # the day is in the time that the question names
+    speaker: float = 0.07  # the question names the speaker
+    # Its length
+    short: float = -0.05  # per halving below SHORT_WORDS: "Wow, nice!" answers nothing
+    long_turn: float = -0.15  # per doubling beyond LONG_TURN_WORDS: a long turn has a word of everything
+
+    # Policy
+    unread_words: float = 1.0  # words alone, where the model cannot read or has not yet
+    # Instead of `date`, if the question names one day and at most FEW_OF_A_DAY memories are of it. Of 0.3 to 1: from 0.5
+    # on, locomo's sessions gain 2 points of MRR. Of a day with 30 turns, 0.5 loses realtalk 17 points of R@10 (6 questions).
+    day: float = 0.7
     # The same, if the question says only where the time begins or ends. Of 0 to 0.3 on the eight such questions of locomo
     # and realtalk, by turns and by sessions: 0.3 lifts so much that it costs realtalk one of two.
-    bound_boost: float = 0.2
-    time_boost: float = 0.1  # the question asks when, and the memory mentions a time
-    speaker_boost: float = 0.07  # the question names the speaker
-    said_boost: float = (
-        0.1  # the question is about the user's or the assistant's words, and the turn is theirs
+    bound: float = 0.2
+    identifier: float = (
+        1.5  # it has the question's identifiers, by their share: more than all other parts together
     )
-    short_penalty: float = 0.04  # per halving below 25 words: "Wow, nice!" answers nothing
-    # Per doubling of a turn beyond 100 words; the setting retrieval.length_penalty overrides it.
-    length_penalty: float = 0.15
+    tags: float = 0.5  # its tags are the question, or a part of it by their share of its words
     # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (docs/recall.md):
     # the balance if a group is asked for its own memories twice as often as for another's.
-    elsewhere_penalty: float = 0.1
+    elsewhere: float = -0.1
     # Of 0.05 to 0.2 and 0.2 to 0.5, on the questions of tests/memories/recall/test_relations.py. 0.5 finds one more of
     # them, but a relation must not outweigh the question's own words by more than a date does.
-    relation_boost: float = 0.15  # proves, or is the other end of, a relation of a named entity
-    asked_boost: float = 0.3  # and the question has the relation's predicate, or names both ends
-    # The memory has an identifier of the question: more than all other parts together.
-    identifier_boost: float = 1.5
-    # The tags of the memory are the question, or a part of it by their share of its words; set by hand, since no public
-    # set has tags: a memory tagged with the one word asked for comes before those that only have it in their text.
-    tag_boost: float = 0.5
-    # Instead of it, if the question is nothing but tags of the memory and has several: all of them together are rarer.
-    all_tags_boost: float = 0.8
+    relation: float = 0.15  # proves, or is the other end of, a relation of a named entity
+    asked: float = 0.3  # and the question has the relation's predicate, or names both ends
+    newest: float = (
+        1.0  # lifts a thread's newest note to its best one, where a question asks how things stand
+    )
+    confidence: float = 0.05  # per unit above 0.5
+    verified: float = 0.05
+    # Per step around 5, so that 1 to 10 move a score by −0.016 to +0.02: ties, and no more
+    importance: float = 0.004
+    recency: float = 0.005  # the newest candidate against the oldest: decides where two say as much
 
 
-TUNING = Tuning()
+WEIGHTS: Final = Weights()
 
 
 # Fusion
 RRF_K: Final = 60  # Cormack, Clarke, Büttcher 2009
 WEIGHTED_VECTOR: Final = 0.7  # meaning's share in mode weighted, set by hand
 CANDIDATES: Final = 60  # from each of the two searches
-# Words of a question between which long_question_drop grows from nothing to the whole
-LONG_QUESTION: Final = (4, 8)
-# and the best BM25 score per word of the question between which it does: a long question in other words than the texts
-# is answered by meaning
-MATCH_PER_WORD: Final = (0.5, 1.5)
-# rare_word_drop: the best BM25 score between which a match counts as rare, and the second best as a share of it between
-# which it does not lead or leads clearly
-RARE_MATCH: Final = (10.0, 20.0)
-CLEAR_LEAD: Final = (1.0, 0.4)
-# About what the encoder reads at once (256 tokens); longer texts take long_share
+# About what the encoder reads at once (256 tokens); longer texts are `long`
 LONG_TEXT_WORDS: Final = 180
 
-# Adjustments
+# Features
 # Turns whose mean is their thread's score; two, four and five brought nothing on the same sets
 THREAD_BEST: Final = 3
 # Scores of the memories stored next to it: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences keep the order of their articles.
@@ -89,15 +82,9 @@ BESIDE_REACH: Final = 3  # memories before and after
 # The newest note of a thread before the thread's best one, in a question how things stand: more than their lengths and
 # times differ by, and no more than a trust; set by hand
 NEWEST_LEAD: Final = 0.05
-SHORT_WORDS: Final = 25  # short_penalty begins below; set by hand, the penalty itself was fitted
-LONG_TURN_WORDS: Final = 100  # length_penalty begins above: a long turn has a word of everything; set by hand
-CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence above 0.5; set by hand
-# Per step of importance around 5, so that 1 to 10 move a score by −0.016 to +0.02: ties, and no more
-IMPORTANCE_WEIGHT: Final = 0.004
+SHORT_WORDS: Final = 25  # `short` begins below; set by hand
+LONG_TURN_WORDS: Final = 100  # `long_turn` begins above; set by hand
 USUAL_IMPORTANCE: Final = 5
-# The newest candidate against the oldest, by the order in which they were stored: decides where two say as much
-RECENCY_WEIGHT: Final = 0.005
-TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05}  # set by hand
 # A verified memory against a text before it. Chosen on the lies and the true neighbours of `make proof poison`, whose cosines to
 # the fact are 0.50 to 0.98 and 0.16 to 0.82 (p90 0.65), on 20 other facts, which showed that the first choice was too narrow, and on
 # 60 facts by another author, whose cosines were all seen: no list has been kept apart. Of these, the true neighbours that come first for

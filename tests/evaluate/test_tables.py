@@ -1,4 +1,4 @@
-"""What evaluation works out beside scores: intervals, gains, folds, the curve of abstention, tables in a page."""
+"""What evaluation works out beside scores: intervals, gains, fits, the curve of abstention, tables in a page."""
 
 import json
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from django.db import connection
 from access.errors import InvalidInput
 from bench.evaluate import cached_database as cached_database_module
 from bench.evaluate import scratch_database
-from bench.evaluate.ablation import CHOICES, STEPS, CrossValidationFold, fold_of, without
 from bench.evaluate.abstention import Judgement, curve
 from bench.evaluate.cached_database import cached_database, fingerprint
 from bench.evaluate.command import Command
+from bench.evaluate.fitting import FEATURES, FITTED, Fit, FittedSet, fold_of
 from bench.evaluate.metrics import difference_interval, interval
 from bench.evaluate.question_files import Query
 from bench.evaluate.run import ModeReport
 from bench.evaluate.tables import Measurements, as_markdown, as_text, win_share, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
-from memories.recall.weights import TUNING
+from memories.recall.weights import WEIGHTS
 from tests.evaluate.test_run import run, write_set
 from tests.fresh_homes import migrated
 
@@ -56,17 +56,10 @@ def test_a_difference_is_taken_question_by_question() -> None:
     assert (low, high) == pytest.approx((0.1, 0.1))
 
 
-def test_every_step_that_is_taken_out_changes_the_numbers_and_every_choice_is_another() -> None:
-    assert all(without(step) != TUNING for step in STEPS if step != "the subject alone")
-    for name, values in CHOICES.items():
-        assert getattr(TUNING, name) not in values
-        assert min(values) < getattr(TUNING, name) < max(values)
-
-
 def test_a_groups_questions_share_a_fold_and_a_single_groups_do_not() -> None:
     questions = [Query(f"q{number}", "?", "ledger", ("a",)) for number in range(50)]
-    assert len({fold_of("set", q, 5, is_single=False) for q in questions}) == 1
-    assert {fold_of("set", q, 5, is_single=True) for q in questions} == {0, 1, 2, 3, 4}
+    assert len({fold_of("set", q, is_single=False) for q in questions}) == 1
+    assert {fold_of("set", q, is_single=True) for q in questions} == {0, 1, 2, 3, 4}
 
 
 def test_the_curve_counts_what_each_limit_holds_back() -> None:
@@ -157,12 +150,13 @@ def report(mode: str, *found: float) -> ModeReport:
 def test_hybrid_is_held_against_the_better_of_its_arms() -> None:
     modes = [report("keyword", 0.5, 0.5), report("vector", 0.25, 0.25), report("hybrid", 0.75, 0.75)]
     findings = Measurements(
-        modes={"garden": modes}, folds=[CrossValidationFold("garden", modes[0].scores, modes[2].scores)]
+        modes={"garden": modes}, fit=Fit(WEIGHTS, (FittedSet("garden", *(mode.scores for mode in modes)),))
     )
     tables = findings.tables()
     assert tables["modes"][1] == ["garden (2)", *[" / ".join([s] * 3) for s in ("50.0", "25.0", "75.0")]]
     assert tables["intervals"][1][4] == "+25.0 (+25.0 to +25.0)"
-    assert tables["folds"][1] == ["garden", "50.0 / 50.0 / 50.0", "75.0 / 75.0 / 75.0"]
+    assert tables["fit"][1] == ["garden", *[" / ".join([s] * 3) for s in ("50.0", "25.0", "75.0")]]
+    assert tables["weights"][1] == ["fact meaning", "1.50", "1.50"]
     assert "ablation" not in tables
 
 
@@ -240,16 +234,27 @@ def test_a_fill_that_fails_keeps_nothing(tmp_path: Path) -> None:
 def test_one_command_measures_all_and_writes_it_into_a_page(tmp_path: Path) -> None:
     get_encoder(timeout_s=60)
     page = tmp_path / "page.md"
-    names = ("modes", "received", "intervals", "everywhere", "ablation", "folds", "abstention", "unrelated")
+    names = (
+        "modes",
+        "received",
+        "intervals",
+        "everywhere",
+        "ablation",
+        "weights",
+        "fit",
+        "abstention",
+        "unrelated",
+    )
     page.write_text(
         "".join(f"<!-- table: {name} -->\n<!-- end of {name} -->\n" for name in names), encoding="utf-8"
     )
     told: Any = run(write_set(tmp_path / "set"), "--write-docs", str(page))
-    assert set(told) >= {"hybrid", "keyword", "vector", "everywhere", "ablation", "folds", "abstention"}
-    assert set(told["ablation"]["set"]) == set(STEPS)
+    assert set(told) >= {"hybrid", "keyword", "vector", "everywhere", "ablation", "fit", "abstention"}
+    assert set(told["ablation"]["set"]) == set(FEATURES)
     assert told["hybrid"]["intervals"]["R@1"] == [1.0, 1.0]
-    # No question names a date: without that step everything is as it was.
-    assert told["ablation"]["set"]["the date"]["R@10"] == 0.0
+    # No question names a date: without that feature everything is as it was.
+    assert told["ablation"]["set"]["date"]["R@10"] == 0.0
+    assert set(told["fit"]["weights"]) == set(FITTED)
     text = page.read_text(encoding="utf-8")
     assert "| set (3) |" in text
     assert text.count("|---|") >= len(names)
@@ -266,5 +271,5 @@ def test_what_is_asked_for_alone_is_measured_alone(
     assert set(told) == {"abstention", "questions", "set"}
     call_command(Command(), str(folder), "--ablate")
     shown = capsys.readouterr().out
-    assert shown.startswith("set\n\nablation\nstep")
-    assert "the thread" in shown
+    assert shown.startswith("set\n\nablation\nfeature")
+    assert "fact meaning" in shown

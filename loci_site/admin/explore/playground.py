@@ -30,7 +30,6 @@ from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
 from memories.recall import Item, RecallRequest, RecallResult, recall
 from memories.recall.scoring import MODES, Trace
-from memories.recall.weights import TUNING
 from memories.types import Type
 
 _MAX_DROPPED = 60  # candidates listed as left out
@@ -38,12 +37,10 @@ _BOOSTS = {
     "thread": gettext_lazy("another memory of its thread is an answer too"),
     "beside": gettext_lazy("the memory stored right before or after it is an answer too"),
     "date": gettext_lazy("the question names its date"),
-    "time": gettext_lazy("it states a time, and the question asks for one"),
     "speaker": gettext_lazy("the question names its speaker"),
-    "said": gettext_lazy("the question asks who said it, and this is by them"),
     "length": gettext_lazy("too short or too long to be informative"),
     "confidence": gettext_lazy("its confidence"),
-    "trust": gettext_lazy("a person verified it"),
+    "verified": gettext_lazy("a person verified it"),
     "elsewhere": gettext_lazy("it belongs to another group"),
     "identifier": gettext_lazy("it has an identifier of the question"),
     "tags": gettext_lazy("its tags are words of the question"),
@@ -55,9 +52,8 @@ FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget"
 STEPS = {
     "question": gettext_lazy("Parsed question"),
     "candidates": gettext_lazy("Candidates of both searches"),
-    "fuse": gettext_lazy("Fused scores"),
+    "score": gettext_lazy("Scores"),
     "relations": gettext_lazy("Relations followed"),
-    "adjust": gettext_lazy("Adjustments for dates, names, threads and trust"),
     "verified first": gettext_lazy("Verified memories before texts that say nearly the same"),
     "relevance": gettext_lazy("Is anything relevant?"),
 }
@@ -163,10 +159,9 @@ def _score_bar(
         return ()
     if mode != "hybrid":
         return (_ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / top_score, 1)),)
-    meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / TUNING.full_cosine
     parts = [
-        ("meaning", "blue", meaning),
-        ("words", "tone", numbers.get("fused", score) - meaning),
+        ("meaning", "blue", numbers.get("meaning", 0.0)),
+        ("words", "tone", numbers.get("words", 0.0)),
         ("boosts", "green", sum(max(0.0, numbers.get(name, 0.0)) for name in _BOOSTS)),
     ]
     # Penalties shorten the whole bar, so that its length is the score.

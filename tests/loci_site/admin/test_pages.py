@@ -236,7 +236,7 @@ def test_numbers_behind_a_rank_have_words(owner: Client, remember: Remember) -> 
     memory = remember("The port is 8081.")
     body = text(owner, page(memory) + "?query=port")
     assert "share of meaning in the score" in body
-    assert "<dt>vector_share" not in body
+    assert "<dt>fact_meaning" not in body
 
 
 def test_a_question_says_its_rank(owner: Client, remember: Remember) -> None:

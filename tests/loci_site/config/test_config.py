@@ -41,13 +41,13 @@ def test_the_file_is_read(tmp_path: Path) -> None:
     env = write(
         tmp_path,
         '[server]\nport = 9000\nallowed_hosts = ["a.example", "b.example"]\n'
-        '[storage]\ndatabase = "other.db"\n[embedding]\nhub = false\n[retrieval]\nlength_penalty = 1\n',
+        '[storage]\ndatabase = "other.db"\n[embedding]\nhub = false\n[retrieval]\naccess_flush_s = 1\n',
     )
     config = load_config(env)
     assert (config.server.port, config.server.allowed_hosts) == (9000, ("a.example", "b.example"))
     assert config.storage.database == tmp_path / "other.db"
     assert config.embedding.hub is False
-    assert (config.retrieval.length_penalty, type(config.retrieval.length_penalty)) == (1.0, float)
+    assert (config.retrieval.access_flush_s, type(config.retrieval.access_flush_s)) == (1.0, float)
 
 
 def test_a_variable_wins_over_the_file_and_the_long_name_over_the_short(tmp_path: Path) -> None:

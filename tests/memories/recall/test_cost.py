@@ -79,7 +79,7 @@ def test_explaining_tells_the_same_answer_with_its_numbers() -> None:
     ]
     first = told.items[0]
     assert first.numbers["final"] == first.score
-    assert {"keyword", "vector", "vector_share", "fused"} <= first.numbers.keys()
+    assert {"keyword", "vector", "meaning", "final"} <= first.numbers.keys()
     assert plain.items[0].numbers == {}
 
 

@@ -12,15 +12,6 @@ from access.visibility import Narrowing
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.recall import RecallRequest, RecallResult, recall
-from memories.recall.question import Question
-from memories.recall.scoring import (
-    Candidate,
-    fit_to_question,
-    lead_by_words,
-    recency_adjustments,
-    tag_adjustment,
-)
-from memories.recall.weights import TUNING
 from memories.sessions.context_pack import get_context
 from tests.memories.builders import kept
 from tests.people import person
@@ -69,32 +60,6 @@ def test_a_question_that_is_a_tag_finds_what_has_it(alice: User, ledger: Group) 
         found = ask(alice, question)
         assert not found.abstained
         assert found.items[0].text.startswith("Values are read")
-
-
-def test_a_tag_counts_by_its_share_of_the_question() -> None:
-    assert tag_adjustment('["config"]', {"config"}) == pytest.approx(0.5)
-    assert tag_adjustment('["config"]', {"config", "start"}) == pytest.approx(0.25)
-    assert tag_adjustment('["release process"]', {"release"}) == 0.0  # half of a tag is none
-    # A question of nothing but tags finds what has them all before what has one and the words of the other.
-    assert tag_adjustment('["config", "legal", "people"]', {"legal", "config"}) == pytest.approx(0.8)
-    assert tag_adjustment("[]", {"config"}) == 0.0
-
-
-def test_recency_is_little_and_follows_the_order_of_storing() -> None:
-    assert recency_adjustments([7, 5, 9]) == pytest.approx({5: 0.0, 7: 0.0025, 9: 0.005})
-
-
-def test_a_long_question_and_a_rare_word_take_weight_from_meaning() -> None:
-    words = frozenset("abcdefgh")
-    short, long = (Question("?", None, None, subject_words=own) for own in (frozenset("ab"), words))
-    alike = [Candidate(1, keyword=12.0), Candidate(2, keyword=12.0)]
-    assert fit_to_question(TUNING, short, alike).fact_share == TUNING.fact_share
-    assert fit_to_question(TUNING, long, alike).fact_share == pytest.approx(0.65)  # 0.9 − 0.25
-    in_other_words = [Candidate(1, keyword=4.0), Candidate(2, keyword=4.0)]
-    assert fit_to_question(TUNING, long, in_other_words).fact_share == TUNING.fact_share
-    leader = [Candidate(1, keyword=20.0), Candidate(2, keyword=8.0)]
-    assert lead_by_words(leader) == pytest.approx(1.0)
-    assert fit_to_question(TUNING, short, leader).fact_share == pytest.approx(0.6)  # 0.9 − 0.3
 
 
 @pytest.mark.usefixtures("encoder")

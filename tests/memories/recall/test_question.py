@@ -42,7 +42,6 @@ def test_a_question_is_understood_without_a_model() -> None:
     assert question.vector is None
     assert question.dates == (NamedDate(2023, 5, None),)
     assert question.names == {"maria"}
-    assert question.asks_when
 
 
 def test_a_question_without_a_word_looks_for_none() -> None:

@@ -14,7 +14,6 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group, Membership, Role
 from access.visibility import Narrowing
-from bench.evaluate.ablation import without, without_brought
 from memories.embedding import Encoder
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
 from memories.lifecycle.retract import retract
@@ -23,9 +22,9 @@ from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import Item, RecallRequest, recall
 from memories.recall.choosing import read_visible
-from memories.recall.pipeline import current_tuning, find_ranking, gather, score_candidates
+from memories.recall.pipeline import CandidateSet, find_ranking, gather, score_candidates
 from memories.recall.question import understand
-from memories.recall.relations import find_related
+from memories.recall.relations import NO_RELATIONS, find_related
 from memories.recall.scoring import Trace
 from memories.search.in_memory import sync as following
 from memories.store import add_alias
@@ -127,6 +126,12 @@ PROBE = (
 FIRST = 3
 
 
+def without_relations(gathered: CandidateSet) -> CandidateSet:
+    """The candidates without what only a relation brought."""
+    found = [c for c in gathered.candidates if c.is_found]
+    return replace(gathered, candidates=found, related=NO_RELATIONS)
+
+
 @dataclass(frozen=True)
 class World:
     """The group as alice sees it."""
@@ -136,11 +141,11 @@ class World:
 
     def ranked(self, question: str, encoder: Encoder, *, is_on: bool) -> list[str]:
         """All results, best first, with the step or without it."""
-        tuning = current_tuning() if is_on else without("the relations", current_tuning())
         asked = understand(question, encoder=encoder)
-        found = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
-        gathered = without_brought(found, tuning)
-        scores = score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
+        gathered = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
+        if not is_on:
+            gathered = without_relations(gathered)
+        scores = score_candidates(gathered, asked, mode="hybrid", trace=Trace()).scores
         rows = dict(Memory.objects.values_list("key", "content"))
         return [rows[key] for key, _ in scores]
 
@@ -197,11 +202,11 @@ def test_the_numbers_say_by_which_entity_and_predicate_it_came(world: World) -> 
 
 
 def test_another_name_of_an_entity_lifts_its_memory(world: World) -> None:
-    question, entities = "Tell me about Project H", Narrowing(types=frozenset({"entity"}))
+    question, entities = "Project H", Narrowing(types=frozenset({"entity"}))
     found = {item.memory.content: item for item in given(world.actor, question, narrowing=entities)}
     assert found["Heron"].numbers["relation"] == 0.15
     # What has the name that was asked for is found by its words, and tells no more than the question.
-    by_name = given(world.actor, "Tell me about Heron", narrowing=entities)
+    by_name = given(world.actor, "Heron", narrowing=entities)
     assert "relation" not in {item.memory.content: item for item in by_name}["Heron"].numbers
     assert "Heron" not in {item.memory.content for item in given(world.actor, "Tell me about Heron")}
 
@@ -230,10 +235,8 @@ def test_without_names_the_ranking_is_the_same_with_the_step_and_without_it(
         seen = recallable_by(world.actor, world.group)
         gathered = gather(asked, seen, mode="hybrid", trace=Trace())
         usual, off = (
-            score_candidates(
-                without_brought(gathered, tuning), asked, mode="hybrid", tuning=tuning, trace=Trace()
-            ).scores
-            for tuning in (current_tuning(), without("the relations", current_tuning()))
+            score_candidates(each, asked, mode="hybrid", trace=Trace()).scores
+            for each in (gathered, without_relations(gathered))
         )
         assert usual == off
 
