@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +34,19 @@ class QuerySet:
     """Questions of a folder, with and without an answer, and what of the folder cannot be used.
 
     `unknown_ids` counts relevant ids that no usable line of the corpus has; they are never found, so they lower every
-    measure. `faults` names each unusable line with the reason.
+    measure. `faults` names each unusable line with the reason, `origin` a public benchmark's layout, file and SHA-256.
     """
 
     answerable: tuple[Query, ...]
     unanswered: tuple[Query, ...] = ()
     unknown_ids: int = 0
     faults: tuple[str, ...] = ()
+    origin: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON values, with the faults."""
         return {
+            **self.origin,
             "asked": len(self.answerable),
             "without_answer": len(self.unanswered),
             "unknown_ids": self.unknown_ids,

@@ -11,7 +11,7 @@ from bench.evaluate.ablation import MEASURES, STEPS, CrossValidationFold
 from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
 from bench.evaluate.aging import AgedReport
 from bench.evaluate.metrics import Scores, difference_interval
-from bench.evaluate.question_files import QuerySet
+from bench.evaluate.question_files import Query, QuerySet
 from bench.evaluate.run import ModeReport
 from bench.proof.report import put_between
 from sources.importing.importer import CORPUS
@@ -43,9 +43,12 @@ class Measurements:
             getattr(self, name).update(getattr(other, name))
         self.folds += other.folds
 
-    def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
+    def as_dict(self, *, with_intervals: bool, with_each: bool = False) -> dict[str, Any]:
         """The findings as JSON values; the modes of a single set are at the top level."""
-        sets = {name: modes_json(reports, with_intervals) for name, reports in self.modes.items()}
+        sets = {
+            name: modes_json(reports, with_intervals, self.questions[name].answerable if with_each else ())
+            for name, reports in self.modes.items()
+        }
         result: dict[str, Any] = (
             next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
         )
@@ -131,13 +134,20 @@ def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]
     return written
 
 
-def modes_json(reports: Sequence[ModeReport], with_intervals: bool) -> dict[str, Any]:
-    """Reports by mode as JSON values."""
+def modes_json(
+    reports: Sequence[ModeReport], with_intervals: bool, queries: Sequence[Query] = ()
+) -> dict[str, Any]:
+    """Reports by mode as JSON values, with a row for each of `queries`."""
     result = {}
     for report in reports:
         result[report.mode] = report.as_dict()
         if with_intervals:
             result[report.mode]["intervals"] = report.intervals()
+        if queries:
+            result[report.mode]["each"] = [
+                {"id": query.id, "category": query.category, "ranking": report.run[query.id][:10], **scores}
+                for query, scores in zip(queries, report.each, strict=True)
+            ]
     return result
 
 
