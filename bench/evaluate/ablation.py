@@ -113,7 +113,7 @@ def gather_trials(
     rows: dict[int, RankingFields] = {}
     trials = []
     for done, query in enumerate(queries, start=1):
-        ours = understand(query.text, encoder=encoder)
+        ours = understand(query.text, encoder=encoder, today=query.asked)
         whole = whole_question(ours, encoder=encoder)
         found = gather_candidates(ours, visibilities[query.group], rows)
         is_same = subject_of(query.text) == query.text

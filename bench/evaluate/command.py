@@ -53,8 +53,9 @@ examples:
   python -m bench.evaluate longmemeval_s.json --json --each     with a row for each question
 
 A folder of your own has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
-{id, text, group, category, relevant: [ids]}. They are loaded into a database of their own; the store is not touched.
-Each set's figures are printed as soon as it is measured. A line that cannot be used is left out, counted and named.
+{id, text, group, category, relevant: [ids], asked}, where `asked` is the day, if not today. They are loaded into a
+database of their own; the store is not touched. Each set's figures are printed as soon as it is measured. A line or a
+question that cannot be used is left out, counted and named.
 A question without an answer has relevant: []. It is only counted; --abstain judges whether recall abstains on it, and on
 the questions of files queries_*.jsonl, which look answerable but are not, whatever their `relevant` lists. Ids in
 `relevant` that are not in the corpus count as not found; their number is reported.
@@ -277,8 +278,10 @@ def render_text(findings: Measurements, *, name: str, with_intervals: bool) -> s
     reports = [report for own in findings.modes.values() for report in own]
     full = [render_report(report, with_intervals=with_intervals) for report in reports]
     parts = [*full, *(f"{title}\n{as_text(rows)}" for title, rows in tables.items())]
-    origin = " ".join(findings.questions[name].origin.values()) if name in findings.questions else ""
-    return "\n\n".join([f"{name} {origin}".strip(), *parts, *findings.left_out()])
+    head = name
+    if origin := name in findings.questions and findings.questions[name].origin:
+        head = "{}: {layout} by {unit}, {file}, SHA-256 {sha256}".format(name, **origin)
+    return "\n\n".join([head, *parts, *findings.left_out()])
 
 
 def render_report(report: ModeReport, *, with_intervals: bool) -> str:

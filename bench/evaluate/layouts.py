@@ -43,6 +43,7 @@ class _Question(NamedTuple):
     text: Any
     category: str
     evidence: list[str] | None
+    date: Any = None
 
 
 @dataclass(frozen=True)
@@ -163,10 +164,7 @@ def _lines_of(
         texts[id_] = {"id": f"{group}/{id_}", "text": text, "group": group, "session": session}
         if unit == TURN:
             texts[id_]["speaker"] = speaker
-        try:
-            texts[id_]["timestamp"] = datetime.strptime(turn.date, layout.date_form).isoformat()  # noqa: DTZ007
-        except (TypeError, ValueError):
-            faults.append(f"{name}: {turn.date!r} is not a date; it is stored without one")
+        texts[id_]["timestamp"] = _moment(turn.date, layout, name, faults)
     questions = []
     for question in layout.questions(sample):
         evidence = question.evidence or ()
@@ -179,12 +177,21 @@ def _lines_of(
         elif question.evidence is not None and not relevant:
             faults.append(f"{question.id}: it names no {unit} as evidence")
         else:
+            asked = _moment(question.date, layout, question.id, faults) if question.date else None
             ids = [f"{group}/{id_}" for id_ in dict.fromkeys(relevant)]
             questions.append({
                 "id": question.id, "text": question.text, "group": group,
-                "category": question.category, "relevant": ids,
+                "category": question.category, "relevant": ids, "asked": asked and asked[:10],
             })  # fmt: skip
     return texts.values(), questions
+
+
+def _moment(text: Any, layout: _Layout, name: str, faults: list[str]) -> str | None:
+    try:
+        return datetime.strptime(text, layout.date_form).isoformat()  # noqa: DTZ007
+    except (TypeError, ValueError):
+        faults.append(f"{name}: {text!r} is not a date and was left out")
+        return None
 
 
 def _objects(values: Any) -> list[Fields]:
@@ -200,9 +207,9 @@ def _longmemeval_turns(sample: Fields) -> Iterator[_Turn]:
 
 
 def _longmemeval_questions(sample: Fields) -> Iterator[_Question]:
-    id_ = str(sample["question_id"])
+    id_, text, date = str(sample["question_id"]), sample.get("question"), sample.get("question_date")
     if id_.endswith("_abs"):
-        yield _Question(id_, sample.get("question"), "abstention", None)
+        yield _Question(id_, text, "abstention", None, date)
         return
     marked = [
         f"{session}/{number}"
@@ -211,7 +218,7 @@ def _longmemeval_questions(sample: Fields) -> Iterator[_Question]:
         if turn.get("has_answer")
     ]
     evidence = [*marked, *map(str, sample.get("answer_session_ids") or ())]
-    yield _Question(id_, sample.get("question"), str(sample.get("question_type")), evidence)
+    yield _Question(id_, text, str(sample.get("question_type")), evidence, date)
 
 
 def _locomo_turns(sample: Fields) -> Iterator[_Turn]:

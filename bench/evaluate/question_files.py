@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ NO_CATEGORY = "-"
 
 @dataclass(frozen=True)
 class Query:
-    """A question within a group, with the ids of the corpus lines that answer it."""
+    """A question within a group, with the ids of the corpus lines that answer it; `asked` is the day, None for today."""
 
     id: str
     text: str
     group: str
     relevant: tuple[str, ...]
     category: str = NO_CATEGORY
+    asked: date | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def parse_query(line: str) -> Query:
         str(fields["group"]),
         tuple(str(id_) for id_ in fields["relevant"]),
         str(fields.get("category") or NO_CATEGORY),
+        date.fromisoformat(str(asked)) if (asked := fields.get("asked")) else None,
     )
 
 

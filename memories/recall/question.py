@@ -3,6 +3,7 @@
 import re
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from uuid import UUID
 
@@ -146,10 +147,13 @@ class Question:
     identifiers: tuple[str, ...] = ()
 
 
-def understand(text: str, *, encoder: Encoder | None) -> Question:
-    """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
+def understand(text: str, *, encoder: Encoder | None, today: date | None = None) -> Question:
+    """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time.
+
+    `today` is the asker's, by default the present one.
+    """
     subject = subject_of(text)
-    read = read_times(text)
+    read = read_times(text, today=today)
     return Question(
         text=text,
         match=match_for(subject),

@@ -1,6 +1,7 @@
 """Public benchmarks in their own layouts: small samples of the same shape, through the command that measures them."""
 
 import json
+from datetime import date
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -111,6 +112,7 @@ def test_longmemeval_is_read_by_session_or_by_turn(tmp_path: Path) -> None:
     text = texts_of(folder)["q-dog_1/s1"]
     assert text["text"] == "User: My dog is called Rufus.\nAssistant: A fine name."
     assert (text["group"], text["timestamp"]) == ("q-dog_1", "2023-05-20T02:21:00")
+    assert read.answerable[0].asked == date(2023, 6, 1)
     assert read.origin["sha256"] == sha256(file.read_bytes()).hexdigest()
     folder, read = open_set(file, tmp_path, unit="turn")
     assert folder.name == "longmemeval_s_turn"
@@ -206,6 +208,25 @@ def test_what_cannot_be_used_is_counted_and_the_rest_is_read(tmp_path: Path) -> 
     read = open_set(file, tmp_path)[1]
     assert [query.id for query in read.answerable] == ["q-Dog_1", "odd"]
     assert read.faults[-1].startswith("after sample 4: ")
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_yesterday_is_told_from_the_day_of_the_question(tmp_path: Path) -> None:
+    get_encoder(timeout_s=60)
+    bought = {**LONGMEMEVAL, "question": "What did I buy yesterday?", "haystack_session_ids": ["s1", "s2"]}
+    bought["haystack_dates"] = ["2023/05/20 (Sat) 02:21", "2023/05/31 (Wed) 09:00"]
+    bought["haystack_sessions"] = [
+        [{"role": "user", "content": f"I bought a {it}."}] for it in ("lamp", "chair")
+    ]
+    samples = [
+        {**bought, "question_id": "may", "question_date": "2023/05/21 (Sun) 10:00"},
+        {**bought, "question_id": "june", "question_date": "2023/06/01 (Thu) 10:00"},
+    ]
+    file, out = write(tmp_path / "s.json", samples), StringIO()
+    call_command(Command(), str(file), "--mode", "hybrid", "--json", "--each", stdout=out)
+    rows = json.loads(out.getvalue())["hybrid"]["each"]
+    assert [row["ranking"][0] for row in rows] == ["may/s1", "june/s2"]
 
 
 @pytest.mark.parametrize("value", [[], {}, [{"id": 1}], "text", [{**LONGMEMEVAL, "question": ""}]])
