@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
+from bench.evaluate.question_files import CORPUS_RULES
 from bench.evaluate.scratch_database import scratch_database, use_database
 from storage.encryption import database_key
 from storage.locks import take_lock
@@ -22,7 +23,7 @@ CODE = tuple(
 
 def fingerprint(corpus: Path, model: str) -> str:
     """Hash of what a cached database depends on: texts, model, migrations, code with its SQL, and the encryption's key."""
-    digest = sha256(model.encode())
+    digest = sha256(f"{model} {CORPUS_RULES}".encode())
     if (key := database_key()) is not None:
         digest.update(key.id)
     digest.update(corpus.read_bytes())

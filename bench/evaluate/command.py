@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +28,9 @@ from bench.evaluate.run import ModeReport, run_queries, store_corpus
 from bench.evaluate.tables import Measurements, as_text, write_between_marks
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
+from memories.models import Memory
 from memories.recall.scoring import MODES
+from memories.types import Trust
 from sources.importing.importer import CORPUS
 
 MODEL_WAIT_S: Final = 60.0
@@ -220,7 +222,8 @@ def measure_set(
 ) -> TrialSet:
     """Add to `findings` what needs the database of this set. Returns its trials for the cross-validation."""
     actor, name = operator(), folder.absolute().name
-    findings.questions[name] = queries
+    held = Memory.objects.filter(trust=Trust.QUARANTINED).count()
+    findings.questions[name] = replace(queries, held=held)
     ask = partial(run_queries, actor, queries.answerable, encoder=encoder, progress=bars.show)
     if plan.modes:
         findings.modes[name] = [ask(mode=mode) for mode in plan.modes]

@@ -15,7 +15,7 @@ QUERIES = "queries.jsonl"
 SPLIT = "split.json"
 SOURCE = "evaluation"
 NEEDED = ("id", "text", "group", "relevant")
-CORPUS_RULES = LineRules(SOURCE)
+CORPUS_RULES = LineRules(SOURCE, as_own=True)  # what agents and people store themselves
 NO_CATEGORY = "-"
 
 
@@ -36,12 +36,14 @@ class QuerySet:
     """Questions of a folder, with and without an answer, and what of the folder cannot be used.
 
     `unknown_ids` counts relevant ids that no usable line of the corpus has; they are never found, so they lower every
-    measure. `faults` names each unusable line with the reason, `origin` a public benchmark's layout, file and SHA-256.
+    measure, as do the `held` texts, which the guard quarantined. `faults` names each unusable line with the reason.
+    `origin` has a public benchmark's layout, unit, file and SHA-256.
     """
 
     answerable: tuple[Query, ...]
     unanswered: tuple[Query, ...] = ()
     unknown_ids: int = 0
+    held: int = 0
     faults: tuple[str, ...] = ()
     origin: dict[str, str] = field(default_factory=dict)
 
@@ -52,6 +54,7 @@ class QuerySet:
             "asked": len(self.answerable),
             "without_answer": len(self.unanswered),
             "unknown_ids": self.unknown_ids,
+            "held": self.held,
             "faults": list(self.faults),
         }
 
@@ -78,7 +81,7 @@ def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> 
     known, corpus_faults = check_corpus(folder / CORPUS)
     unknown = {id_ for query in answerable for id_ in query.relevant} - known
     unanswered = tuple(query for query in queries if not query.relevant)
-    return QuerySet(answerable, unanswered, len(unknown), (*faults, *corpus_faults))
+    return QuerySet(answerable, unanswered, len(unknown), faults=(*faults, *corpus_faults))
 
 
 def check_corpus(path: Path) -> tuple[set[str], list[str]]:

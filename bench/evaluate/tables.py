@@ -80,6 +80,8 @@ class Measurements:
                 notes.append(
                     f"{name}: ids of answers missing in {CORPUS}, counted as not found: {queries.unknown_ids}"
                 )
+            if queries.held:
+                notes.append(f"{name}: texts that the guard quarantined, never found: {queries.held}")
             notes += [f"{name}: left out: {fault}" for fault in queries.faults[:MAX_FAULTS]]
             if len(queries.faults) > MAX_FAULTS:
                 notes.append(f"{name}: {len(queries.faults) - MAX_FAULTS} more lines were left out.")
