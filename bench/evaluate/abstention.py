@@ -60,7 +60,7 @@ def judge_all(
     visibilities = {slug: recallable_by(actor, find_group(actor, slug)) for slug in slugs}
     found = []
     for done, query in enumerate(queries.answerable, start=1):
-        question = understand(query.text, encoder=encoder)
+        question = understand(query.text, encoder=encoder, today=query.asked)
         found.append(judge("answerable", question, visibilities[query.group], query.relevant))
         others = [slug for slug in groups if slug != query.group]
         if others:
@@ -71,7 +71,7 @@ def judge_all(
     ]
     for query in [*queries.unanswered, *misleading]:
         if query.group in visibilities:
-            question = understand(query.text, encoder=encoder)
+            question = understand(query.text, encoder=encoder, today=query.asked)
             kind = LOOKS_ANSWERABLE if query.category == NO_CATEGORY else query.category
             found.append(judge(kind, question, visibilities[query.group], ()))
     return found

@@ -1,15 +1,19 @@
 """Filled databases cached for the next evaluation: a set is stored again only if something about it has changed."""
 
+import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
+from bench.evaluate.question_files import CORPUS_RULES
 from bench.evaluate.scratch_database import scratch_database, use_database
 from storage.encryption import database_key
+from storage.locks import take_lock
+from storage.sqlite.dialect import FileInUse, database_files, exclusive_access
 
 # What decides whether and how a text is stored: a changed rule is not measured on what the former one let in.
 CODE = tuple(
@@ -19,7 +23,7 @@ CODE = tuple(
 
 def fingerprint(corpus: Path, model: str) -> str:
     """Hash of what a cached database depends on: texts, model, migrations, code with its SQL, and the encryption's key."""
-    digest = sha256(model.encode())
+    digest = sha256(f"{model} {CORPUS_RULES}".encode())
     if (key := database_key()) is not None:
         digest.update(key.id)
     digest.update(corpus.read_bytes())
@@ -36,17 +40,27 @@ def fingerprint(corpus: Path, model: str) -> str:
 def cached_database(folder: Path, name: str, mark: str, fill: Callable[[], object]) -> Iterator[Path]:
     """Use the cached database with this name and mark during the block; `fill` fills it if it does not exist yet.
 
-    Databases of the same name with another mark are deleted. If the fill fails, no file is left.
+    One process fills it while others wait. It gets its name when it is whole, so neither a failed fill nor a killed
+    process leaves half of it. Databases of the same name with another mark are deleted unless another process uses them.
     """
     path = folder / f"{name}-{mark}.db"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for old in folder.glob(f"{name}-*.db"):
-            old.unlink()
-        with scratch_database():
-            fill()
-            with connections["default"].cursor() as cursor:
-                cursor.execute("VACUUM INTO %s", [str(path)])
-        path.chmod(0o600)
-    with use_database(path):
-        yield path
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (folder / f"{name}.lock").open("w") as lock:
+        take_lock(lock.fileno(), wait_s=math.inf)
+        if not path.exists():
+            part = folder / f"{name}.part"
+            part.unlink(missing_ok=True)
+            with scratch_database():
+                fill()
+                with connections["default"].cursor() as cursor:
+                    cursor.execute("VACUUM INTO %s", [str(part)])
+            part.chmod(0o600)
+            part.replace(path)
+            for old in {*folder.glob(f"{name}-*.db")} - {path}:
+                with suppress(FileInUse), exclusive_access(old):
+                    for file in database_files(old):
+                        file.unlink(missing_ok=True)
+        with use_database(path):
+            connections["default"].ensure_connection()  # marks it as in use before the lock is released
+            lock.close()
+            yield path

@@ -5,9 +5,10 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from django.conf import settings
@@ -20,19 +21,22 @@ from bench.evaluate.abstention import judge_all
 from bench.evaluate.aging import run_cycles
 from bench.evaluate.cached_database import cached_database, fingerprint
 from bench.evaluate.fitting import TrialSet, ablate, fit, gather_trials
+from bench.evaluate.layouts import UNITS, open_set
 from bench.evaluate.metrics import Scores
-from bench.evaluate.question_files import QuerySet, read_queries
+from bench.evaluate.question_files import QuerySet
 from bench.evaluate.run import ModeReport, run_queries, store_corpus
 from bench.evaluate.tables import Measurements, as_text, write_between_marks
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
+from memories.models import Memory
 from memories.recall.scoring import MODES
+from memories.types import Trust
 from sources.importing.importer import CORPUS
 
 MODEL_WAIT_S: Final = 60.0
 CACHE: Final = Path("cache") / "vectors.bin"
 STORES: Final = Path("cache") / "evaluation"
-COLUMNS: Final = ["R@1", "R@5", "R@10", "R@20", "H@1", "H@5", "H@10", "A@10", "MRR", "nDCG@10"]
+COLUMNS: Final = ["R@5", "R@10", "R@20", "any@1", "any@5", "any@10", "all@5", "all@10", "MRR", "nDCG@10"]
 EXAMPLES: Final = """\
 examples:
   python -m bench.evaluate my_set                        the mode of the settings
@@ -45,16 +49,21 @@ examples:
   python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
   python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
   python -m bench.evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
+  python -m bench.evaluate longmemeval_s.json            LongMemEval as published; --unit turn: its turns
+  python -m bench.evaluate locomo10.json                 LoCoMo as published; --unit session: its sessions
+  python -m bench.evaluate BEAM/chats/100K               BEAM's conversations of one size
+  python -m bench.evaluate longmemeval_s.json --json --each     with a row for each question
 
-The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
-{id, text, group, category, relevant: [ids]}. They are loaded into a database of their own; the store is not touched.
-Each set's figures are printed as soon as it is measured. A line that cannot be used is left out, counted and named.
+A folder of your own has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
+{id, text, group, category, relevant: [ids], asked}, where `asked` is the day, if not today. They are loaded into a
+database of their own; the store is not touched. Each set's figures are printed as soon as it is measured. A line or a
+question that cannot be used is left out, counted and named.
 A question without an answer has relevant: []. It is only counted; --abstain judges whether recall abstains on it, and on
 the questions of files queries_*.jsonl, which look answerable but are not, whatever their `relevant` lists. Ids in
 `relevant` that are not in the corpus count as not found; their number is reported.
 Vectors and the filled databases are cached in LOCI_HOME/cache, so a second run takes seconds.
 "As received" is what a caller gets: at most as many as an answer has, nothing where recall knows of nothing.
-R@k: share of the relevant texts among the first k. H@k: at least one of them. A@k: all of them. Times cover search and
+R@k: share of the relevant texts among the first k. any@k: at least one of them. all@k: all of them. Times cover search and
 ranking without the embedding of the question.
 """
 
@@ -72,6 +81,8 @@ class EvaluationPlan:
     with_abstention: bool
     with_everywhere: bool
     cycles: tuple[int, ...] = ()
+    unit: str = ""
+    with_each: bool = False
 
 
 class Command(BaseCommand):
@@ -83,7 +94,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("dir", type=Path, nargs="+", help="one or more folders")
+        parser.add_argument("dir", type=Path, nargs="+", help="folders, or public benchmarks as published")
         parser.add_argument(
             "--mode",
             nargs="+",
@@ -93,6 +104,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--split", default="", help="only the questions of this split in split.json")
         parser.add_argument("--limit", type=parse_count, help="only the first N questions")
+        parser.add_argument("--unit", choices=UNITS, default="", help="one memory of a public benchmark")
         parser.add_argument("--run", type=Path, metavar="FILE", help="write the rankings: {question: [ids]}")
         parser.add_argument("--interval", action="store_true", help="add 95 %% intervals (bootstrap)")
         parser.add_argument("--ablate", action="store_true", help="the gain of each feature of recall")
@@ -118,6 +130,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--json", action="store_true", help="print a JSON object for each set, on a line of its own"
         )
+        parser.add_argument("--each", action="store_true", help="add a row for each question to the JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         plan = plan_measurements(options)
@@ -141,7 +154,8 @@ class Command(BaseCommand):
     def show(self, name: str, found: Measurements, plan: EvaluationPlan, *, is_json: bool) -> None:
         """Print the measurements of a set as soon as it is done, so that a later fault loses nothing."""
         if is_json:
-            self.stdout.write(json.dumps({"set": name} | found.as_dict(with_intervals=plan.with_intervals)))
+            told = found.as_dict(with_intervals=plan.with_intervals, with_each=plan.with_each)
+            self.stdout.write(json.dumps({"set": name} | told))
         else:
             self.stdout.write(render_text(found, name=name, with_intervals=plan.with_intervals) + "\n")
         self.stdout.flush()
@@ -167,17 +181,21 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
         with_abstention=options["abstain"] or is_all,
         with_everywhere=options["everywhere"] or is_all,
         cycles=tuple(sorted(options["cycles"])) or ((1, 5, 20) if is_all else ()),
+        unit=options["unit"],
+        with_each=options["each"],
     )
 
 
-def measure(folders: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Measurements]]:
-    """Name and measurements of each folder, in a database filled from its corpus; at the end those of all together."""
-    read = [(folder, read_queries(folder, split=plan.split, limit=plan.limit)) for folder in folders]
-    encoder = get_encoder(timeout_s=MODEL_WAIT_S)
-    model = f"{encoder.model_id} {model_status().precision}"
-    cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
-    trials = []
-    with closing(Bars()) as bars:
+def measure(paths: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Measurements]]:
+    """Name and measurements of each set, in a database filled from its corpus; at the end those of all together."""
+    with TemporaryDirectory(prefix="loci-sets-") as work, closing(Bars()) as bars:
+        read = [
+            open_set(path, Path(work), unit=plan.unit, split=plan.split, limit=plan.limit) for path in paths
+        ]
+        encoder = get_encoder(timeout_s=MODEL_WAIT_S)
+        model = f"{encoder.model_id} {model_status().precision}"
+        cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
+        trials = []
         for folder, queries in read:
             mark = fingerprint(folder / CORPUS, model)
             name, findings = folder.absolute().name, Measurements()
@@ -204,7 +222,8 @@ def measure_set(
 ) -> TrialSet:
     """Add to `findings` what needs the database of this set. Returns its trials for the cross-validation."""
     actor, name = operator(), folder.absolute().name
-    findings.questions[name] = queries
+    held = Memory.objects.filter(trust=Trust.QUARANTINED).count()
+    findings.questions[name] = replace(queries, held=held)
     ask = partial(run_queries, actor, queries.answerable, encoder=encoder, progress=bars.show)
     if plan.modes:
         findings.modes[name] = [ask(mode=mode) for mode in plan.modes]
@@ -262,7 +281,10 @@ def render_text(findings: Measurements, *, name: str, with_intervals: bool) -> s
     reports = [report for own in findings.modes.values() for report in own]
     full = [render_report(report, with_intervals=with_intervals) for report in reports]
     parts = [*full, *(f"{title}\n{as_text(rows)}" for title, rows in tables.items())]
-    return "\n\n".join([name, *parts, *findings.left_out()])
+    head = name
+    if origin := name in findings.questions and findings.questions[name].origin:
+        head = "{}: {layout} by {unit}, {file}, SHA-256 {sha256}".format(name, **origin)
+    return "\n\n".join([head, *parts, *findings.left_out()])
 
 
 def render_report(report: ModeReport, *, with_intervals: bool) -> str:

@@ -91,7 +91,7 @@ def gather_trials(
     rows: dict[int, RankingFields] = {}
     trials = []
     for done, query in enumerate(queries, start=1):
-        question = understand(query.text, encoder=encoder)
+        question = understand(query.text, encoder=encoder, today=query.asked)
         gathered = gather(question, visibilities[query.group], mode=MODE, trace=Trace())
         own = {key: rows.setdefault(key, row) for key, row in gathered.rows.items()}
         trials.append(Trial(query, question, replace(gathered, rows=own), names))

@@ -36,8 +36,8 @@ def difference_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple
 def score_ranking(ranked: Sequence[str], relevant: Iterable[str]) -> Scores:
     """Score one ranking, best first, against the relevant ids (at least one). Repeated ids count once.
 
-    For k of 1, 5, 10 and 20: `R@k` is the share of relevant ids among the first k, `H@k` is 1 if any is among them, `A@k`
-    is 1 if all are. `MRR` is 1 / the rank of the first relevant id within 100, `nDCG@10` has binary gains.
+    For k of 1, 5, 10 and 20: `R@k` is the share of relevant ids among the first k, `any@k` is 1 if any is among them,
+    `all@k` is 1 if all are. `MRR` is 1 / the rank of the first relevant id within 100, `nDCG@10` has binary gains.
     """
     wanted = frozenset(relevant)
     ranks = [rank for rank, id_ in enumerate(dict.fromkeys(ranked), start=1) if id_ in wanted]
@@ -45,8 +45,8 @@ def score_ranking(ranked: Sequence[str], relevant: Iterable[str]) -> Scores:
     for depth in DEPTHS:
         found = sum(rank <= depth for rank in ranks)
         scores[f"R@{depth}"] = found / len(wanted)
-        scores[f"H@{depth}"] = float(found > 0)
-        scores[f"A@{depth}"] = float(found == len(wanted))
+        scores[f"any@{depth}"] = float(found > 0)
+        scores[f"all@{depth}"] = float(found == len(wanted))
     scores["MRR"] = 1 / ranks[0] if ranks and ranks[0] <= MRR_DEPTH else 0.0
     scores["nDCG@10"] = discounted_gain(p for p in ranks if p <= NDCG_DEPTH) / discounted_gain(
         range(1, min(NDCG_DEPTH, len(wanted)) + 1)

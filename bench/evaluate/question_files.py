@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,20 @@ QUERIES = "queries.jsonl"
 SPLIT = "split.json"
 SOURCE = "evaluation"
 NEEDED = ("id", "text", "group", "relevant")
-CORPUS_RULES = LineRules(SOURCE)
+CORPUS_RULES = LineRules(SOURCE, as_own=True)  # what agents and people store themselves
 NO_CATEGORY = "-"
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question within a group, with the ids of the corpus lines that answer it."""
+    """A question within a group, with the ids of the corpus lines that answer it; `asked` is the day, None for today."""
 
     id: str
     text: str
     group: str
     relevant: tuple[str, ...]
     category: str = NO_CATEGORY
+    asked: date | None = None
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,25 @@ class QuerySet:
     """Questions of a folder, with and without an answer, and what of the folder cannot be used.
 
     `unknown_ids` counts relevant ids that no usable line of the corpus has; they are never found, so they lower every
-    measure. `faults` names each unusable line with the reason.
+    measure, as do the `held` texts, which the guard quarantined. `faults` names each unusable line with the reason.
+    `origin` has a public benchmark's layout, unit, file and SHA-256.
     """
 
     answerable: tuple[Query, ...]
     unanswered: tuple[Query, ...] = ()
     unknown_ids: int = 0
+    held: int = 0
     faults: tuple[str, ...] = ()
+    origin: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON values, with the faults."""
         return {
+            **self.origin,
             "asked": len(self.answerable),
             "without_answer": len(self.unanswered),
             "unknown_ids": self.unknown_ids,
+            "held": self.held,
             "faults": list(self.faults),
         }
 
@@ -74,7 +81,7 @@ def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> 
     known, corpus_faults = check_corpus(folder / CORPUS)
     unknown = {id_ for query in answerable for id_ in query.relevant} - known
     unanswered = tuple(query for query in queries if not query.relevant)
-    return QuerySet(answerable, unanswered, len(unknown), (*faults, *corpus_faults))
+    return QuerySet(answerable, unanswered, len(unknown), faults=(*faults, *corpus_faults))
 
 
 def check_corpus(path: Path) -> tuple[set[str], list[str]]:
@@ -128,6 +135,7 @@ def parse_query(line: str) -> Query:
         str(fields["group"]),
         tuple(str(id_) for id_ in fields["relevant"]),
         str(fields.get("category") or NO_CATEGORY),
+        date.fromisoformat(str(asked)) if (asked := fields.get("asked")) else None,
     )
 
 

@@ -100,7 +100,7 @@ def run_queries(
     run: dict[str, list[str]] = {}
     times: list[float] = []
     for done, query in enumerate(queries, start=1):
-        question = understand(query.text, encoder=encoder)
+        question = understand(query.text, encoder=encoder, today=query.asked)
         started = time.perf_counter()
         ranked = find_ranking(question, visibilities[query.group], mode=mode, trace=Trace()).scores
         times.append((time.perf_counter() - started) * 1000)

@@ -11,7 +11,7 @@ from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
 from bench.evaluate.aging import AgedReport
 from bench.evaluate.fitting import FEATURES, FITTED, MEASURES, Fit
 from bench.evaluate.metrics import Scores, difference_interval
-from bench.evaluate.question_files import QuerySet
+from bench.evaluate.question_files import Query, QuerySet
 from bench.evaluate.run import ModeReport
 from bench.proof.report import put_between
 from memories.recall.weights import WEIGHTS
@@ -44,9 +44,12 @@ class Measurements:
             getattr(self, name).update(getattr(other, name))
         self.fit = other.fit or self.fit
 
-    def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
+    def as_dict(self, *, with_intervals: bool, with_each: bool = False) -> dict[str, Any]:
         """The findings as JSON values; the modes of a single set are at the top level."""
-        sets = {name: modes_json(reports, with_intervals) for name, reports in self.modes.items()}
+        sets = {
+            name: modes_json(reports, with_intervals, self.questions[name].answerable if with_each else ())
+            for name, reports in self.modes.items()
+        }
         result: dict[str, Any] = (
             next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
         )
@@ -78,6 +81,8 @@ class Measurements:
                 notes.append(
                     f"{name}: ids of answers missing in {CORPUS}, counted as not found: {queries.unknown_ids}"
                 )
+            if queries.held:
+                notes.append(f"{name}: texts that the guard quarantined, never found: {queries.held}")
             notes += [f"{name}: left out: {fault}" for fault in queries.faults[:MAX_FAULTS]]
             if len(queries.faults) > MAX_FAULTS:
                 notes.append(f"{name}: {len(queries.faults) - MAX_FAULTS} more lines were left out.")
@@ -138,13 +143,20 @@ def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]
     return written
 
 
-def modes_json(reports: Sequence[ModeReport], with_intervals: bool) -> dict[str, Any]:
-    """Reports by mode as JSON values."""
+def modes_json(
+    reports: Sequence[ModeReport], with_intervals: bool, queries: Sequence[Query] = ()
+) -> dict[str, Any]:
+    """Reports by mode as JSON values, with a row for each of `queries`."""
     result = {}
     for report in reports:
         result[report.mode] = report.as_dict()
         if with_intervals:
             result[report.mode]["intervals"] = report.intervals()
+        if queries:
+            result[report.mode]["each"] = [
+                {"id": query.id, "category": query.category, "ranking": report.run[query.id][:10], **scores}
+                for query, scores in zip(queries, report.each, strict=True)
+            ]
     return result
 
 

@@ -1,5 +1,6 @@
 """Vectors cached on disk by model and text, so that repeated evaluations embed a text once."""
 
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from hashlib import sha256
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.embedding import DIMENSIONS, Encoder
+from storage.locks import take_lock
 
 Vectors = NDArray[np.float32]
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
@@ -21,11 +23,10 @@ class VectorCache:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
         self._path = path
-        whole = path.stat().st_size // RECORD.itemsize
-        # A process killed while writing leaves part of a record.
-        if path.stat().st_size > whole * RECORD.itemsize:
-            with path.open("r+b") as file:
-                file.truncate(whole * RECORD.itemsize)
+        with path.open("r+b") as file:
+            take_lock(file.fileno(), wait_s=math.inf)
+            whole = path.stat().st_size // RECORD.itemsize
+            file.truncate(whole * RECORD.itemsize)  # a process killed while writing leaves part of a record
         self._known: dict[bytes, Vectors] = {}
         if whole:
             records = np.memmap(path, dtype=RECORD, mode="r", shape=(whole,))
@@ -43,8 +44,8 @@ class VectorCache:
         for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
             records[index] = (_digest(model, text), vector)
             self._known[_digest(model, text)] = vector
-        # One unbuffered write, so that two processes do not mix their records.
-        with self._path.open("ab", buffering=0) as file:
+        with self._path.open("ab") as file:
+            take_lock(file.fileno(), wait_s=math.inf)  # no other process cuts or mixes the records
             file.write(records.tobytes())
 
 

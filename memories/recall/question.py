@@ -3,6 +3,7 @@
 import re
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import date
 from uuid import UUID
 
 from access.visibility import Narrowing
@@ -86,9 +87,9 @@ class Question:
     identifiers: tuple[str, ...] = ()
 
 
-def understand(text: str, *, encoder: Encoder | None) -> Question:
-    """The question with its words, vector, dates and names (lower case)."""
-    read = read_times(text)
+def understand(text: str, *, encoder: Encoder | None, today: date | None = None) -> Question:
+    """The question with its words, vector, dates and names (lower case). `today` is the asker's, by default the present one."""
+    read = read_times(text, today=today)
     return Question(
         text=text,
         match=match_for(text),

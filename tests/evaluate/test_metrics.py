@@ -10,8 +10,8 @@ from bench.evaluate.metrics import mean_scores, percentile, score_ranking
 def test_a_perfect_ranking_scores_one_everywhere_it_can() -> None:
     scores = score_ranking(["a", "b", "x"], ["a", "b"])
     assert scores["R@1"] == 0.5
-    assert scores["A@1"] == 0.0
-    assert {scores[name] for name in ("H@1", "R@5", "H@5", "A@5", "R@20", "MRR", "nDCG@10")} == {1.0}
+    assert scores["all@1"] == 0.0
+    assert {scores[name] for name in ("any@1", "R@5", "any@5", "all@5", "R@20", "MRR", "nDCG@10")} == {1.0}
 
 
 def test_places_decide() -> None:
@@ -19,8 +19,8 @@ def test_places_decide() -> None:
     ranked = ["x1", "a", "x3", "x4", "x5", "b", "x7", "x8", "x9", "x10", "c"]
     scores = score_ranking(ranked, ["a", "b", "c"])
     assert [scores[f"R@{k}"] for k in (1, 5, 10, 20)] == pytest.approx([0, 1 / 3, 2 / 3, 1])
-    assert [scores[f"H@{k}"] for k in (1, 5, 10, 20)] == [0, 1, 1, 1]
-    assert [scores[f"A@{k}"] for k in (1, 5, 10, 20)] == [0, 0, 0, 1]
+    assert [scores[f"any@{k}"] for k in (1, 5, 10, 20)] == [0, 1, 1, 1]
+    assert [scores[f"all@{k}"] for k in (1, 5, 10, 20)] == [0, 0, 0, 1]
     assert scores["MRR"] == 0.5
     ideal = 1 + 1 / log2(3) + 1 / 2
     assert scores["nDCG@10"] == pytest.approx((1 / log2(3) + 1 / log2(7)) / ideal)

@@ -1,6 +1,9 @@
 """What evaluation works out beside scores: intervals, gains, fits, the curve of abstention, tables in a page."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from memories.models import Memory
 from memories.recall.weights import WEIGHTS
 from tests.evaluate.test_run import run, write_set
 from tests.fresh_homes import migrated
+from tests.settings import REPOSITORY
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -217,6 +221,49 @@ def test_a_kept_database_is_filled_once_and_the_store_stays_in_place(tmp_path: P
     assert len(filled) == 2
     assert [path.name for path in (tmp_path / "kept").glob("*.db")] == ["garden-two.db"]
     assert connection.settings_dict["NAME"] == before
+
+
+USE_ONE = """
+import sys, django
+django.setup()
+from pathlib import Path
+from bench.evaluate.cached_database import cached_database
+from memories.models import Memory
+with cached_database(Path(sys.argv[1]), "garden", sys.argv[2], lambda: print("filled")):
+    print("rows", Memory.objects.count(), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_runs_at_once_share_a_database_and_a_third_deletes_none_in_use(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    environment = {**os.environ, "LOCI_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+
+    def start(mark: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", USE_ONE, str(kept), mark],
+            cwd=REPOSITORY,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def names() -> set[str]:
+        return {path.name for path in kept.glob("*.db")}
+
+    with start("one") as first, start("one") as second:
+        firsts = [process.stdout.readline() for process in (first, second) if process.stdout]
+        assert sorted(firsts) == ["filled\n", "rows 0\n"]  # one fills, the other waits for it
+        with start("two") as third:
+            assert third.communicate()[0] == "filled\nrows 0\n"
+        assert names() == {"garden-one.db", "garden-two.db"}
+        for process in (first, second):
+            process.communicate()
+            assert process.returncode == 0
+    with cached_database(kept, "garden", "three", lambda: None):
+        assert names() == {"garden-three.db"}
 
 
 @pytest.mark.django_db(transaction=True)
