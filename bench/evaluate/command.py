@@ -19,6 +19,7 @@ from access.errors import LociError
 from access.tokens import operator
 from bench.evaluate.abstention import judge_all
 from bench.evaluate.aging import run_cycles
+from bench.evaluate.budgets import measure_budgets
 from bench.evaluate.cached_database import cached_database, fingerprint
 from bench.evaluate.fitting import TrialSet, ablate, fit, gather_trials
 from bench.evaluate.layouts import UNITS, open_set
@@ -46,6 +47,7 @@ examples:
   python -m bench.evaluate my_set --mode all --interval  with 95 % intervals over the questions
   python -m bench.evaluate sets/* --ablate --json        the gain of each feature of recall
   python -m bench.evaluate sets/* --fit                  recall's weights fitted anew, and how they carry
+  python -m bench.evaluate sets/* --budgets              how much evidence 250 to 4,000 tokens hold
   python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
   python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
   python -m bench.evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
@@ -80,6 +82,7 @@ class EvaluationPlan:
     with_ablation: bool
     with_abstention: bool
     with_everywhere: bool
+    with_budgets: bool
     cycles: tuple[int, ...] = ()
     unit: str = ""
     with_each: bool = False
@@ -119,6 +122,9 @@ class Command(BaseCommand):
             default=[],
             metavar="N",
             help="again after N weekly cycles",
+        )
+        parser.add_argument(
+            "--budgets", action="store_true", help="the evidence in answers of 250 to 4,000 tokens"
         )
         parser.add_argument("--abstain", action="store_true", help="judge questions without an answer")
         parser.add_argument(
@@ -164,7 +170,13 @@ class Command(BaseCommand):
 def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
     """The plan that the command's options ask for; --write-docs measures everything."""
     is_all = bool(options["write_docs"])
-    is_special = options["ablate"] or options["fit"] or options["abstain"] or options["everywhere"]
+    is_special = (
+        options["budgets"]
+        or options["ablate"]
+        or options["fit"]
+        or options["abstain"]
+        or options["everywhere"]
+    )
     requested = ["all"] if is_all else options["mode"]
     modes: list[str] = []
     if requested:
@@ -180,6 +192,7 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
         with_ablation=options["ablate"] or is_all,
         with_abstention=options["abstain"] or is_all,
         with_everywhere=options["everywhere"] or is_all,
+        with_budgets=options["budgets"] or is_all,
         cycles=tuple(sorted(options["cycles"])) or ((1, 5, 20) if is_all else ()),
         unit=options["unit"],
         with_each=options["each"],
@@ -230,6 +243,10 @@ def measure_set(
     if plan.with_everywhere:
         mode = settings.LOCI.retrieval.mode
         findings.scopes[name] = (ask(mode=mode), ask(mode=mode, is_everywhere=True))
+    if plan.with_budgets:
+        findings.budgets[name] = measure_budgets(
+            actor, queries.answerable, encoder=encoder, progress=bars.show
+        )
     if plan.with_abstention:
         findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
     if not (plan.with_ablation or plan.with_fit):

@@ -14,7 +14,7 @@ from bench.evaluate.question_files import CORPUS_RULES, Query
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import RecallRequest, recall
+from memories.recall import RecallRequest, RecallResult, recall
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
 from memories.recall.scoring import Trace
@@ -123,18 +123,21 @@ def run_queries(
 
 
 def ask_all(actor: Actor, queries: Sequence[Query], *, mode: str, progress: Progress) -> list[list[str]]:
-    """The ids that the answer to each question has, best first; empty where recall says that it knows nothing.
-
-    What a cycle made has none: a summary counts as the events that it is shown for, a fact as the events that say the same.
-    """
+    """The ids that the answer to each question has, best first; empty where recall says that it knows nothing."""
     answers = []
     for done, query in enumerate(queries, start=1):
         request = RecallRequest(query=query.text, group=query.group, mode=mode, is_trial=True)
-        items = recall(actor, request).items
-        shown = ([item.memory] if item.memory.source_ref else [*item.events, *item.also_in] for item in items)
-        answers.append([memory.source_ref for memories in shown for memory in memories])
+        answers.append([memory.source_ref for memory in shown_memories(recall(actor, request))])
         progress(f"{mode}, as received", done)
     return answers
+
+
+def shown_memories(answer: RecallResult) -> list[Memory]:
+    """The stored texts of an answer: a summary stands for the events that it is shown for, a fact for those that say the same."""
+    shown = (
+        [item.memory] if item.memory.source_ref else [*item.events, *item.also_in] for item in answer.items
+    )
+    return [memory for memories in shown for memory in memories]
 
 
 def scores_by_category(queries: Sequence[Query], each: Sequence[Scores]) -> dict[str, Scores]:

@@ -9,6 +9,7 @@ from typing import Any
 from access.errors import InvalidInput
 from bench.evaluate.abstention import AbstentionPoint, Judgement, curve
 from bench.evaluate.aging import AgedReport
+from bench.evaluate.budgets import BUDGETS, BudgetPoint
 from bench.evaluate.fitting import FEATURES, FITTED, MEASURES, Fit
 from bench.evaluate.metrics import Scores, difference_interval
 from bench.evaluate.question_files import Query, QuerySet
@@ -37,10 +38,11 @@ class Measurements:
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     questions: dict[str, QuerySet] = field(default_factory=dict)
     cycles: dict[str, list[AgedReport]] = field(default_factory=dict)
+    budgets: dict[str, list[BudgetPoint]] = field(default_factory=dict)
 
     def add(self, other: "Measurements") -> None:
         """Add the measurements of other sets."""
-        for name in ("modes", "scopes", "gains", "judgements", "questions", "cycles"):
+        for name in ("modes", "scopes", "gains", "judgements", "questions", "cycles", "budgets"):
             getattr(self, name).update(getattr(other, name))
         self.fit = other.fit or self.fit
 
@@ -66,6 +68,8 @@ class Measurements:
             result["abstention"] = [vars(point) for point in curve(all_judgements(self.judgements))]
         if self.cycles:
             result["cycles"] = {name: [each.as_dict() for each in aged] for name, aged in self.cycles.items()}
+        if self.budgets:
+            result["budgets"] = {name: [vars(point) for point in own] for name, own in self.budgets.items()}
         if self.questions:
             result["questions"] = {name: queries.as_dict() for name, queries in self.questions.items()}
         return result
@@ -102,6 +106,7 @@ class Measurements:
             "unrelated": kind_table(self.judgements),
             "separation": separation_table(self.judgements),
             "cycles": cycles_table(self.cycles),
+            "budgets": budget_table(self.budgets),
         }
         return {name: rows for name, rows in made.items() if len(rows) > 1}
 
@@ -304,6 +309,16 @@ def cycles_table(sets: Mapping[str, Sequence[AgedReport]]) -> list[list[str]]:
     for name, own in sets.items():
         cells = [" / ".join(_percent(aged.received[m]) for m in ("R@10", "MRR")) for aged in own]
         rows.append([name, *cells, _percent(own[-1].live)])
+    return rows
+
+
+def budget_table(sets: Mapping[str, Sequence[BudgetPoint]]) -> list[list[str]]:
+    """The share of questions with any, and with all, of their evidence in the answer, by way and budget."""
+    rows = [["set", "way", *(f"{budget:,} tokens" for budget in BUDGETS)]]
+    for name, points in sets.items():
+        for way in dict.fromkeys(point.way for point in points):
+            own = [point for point in points if point.way == way]
+            rows.append([name, way, *(f"{_percent(point.any)} / {_percent(point.all)}" for point in own)])
     return rows
 
 

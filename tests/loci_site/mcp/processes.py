@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from tests.fresh_homes import made_once, with_tables
 from tests.settings import ENCRYPTION, MODELS, REPOSITORY
 
@@ -75,7 +77,11 @@ def run_in(installed: Installation, code: str) -> str:
 
 @contextmanager
 def serving(installed: Installation, **environment: str) -> Iterator[str]:
-    """A real server; its /mcp. The port listens from the beginning, so the first request waits for the start."""
+    """A real server that has started; its /mcp.
+
+    A client that finds out the era gives up after ten seconds and takes the older one, so the start is waited for here: the
+    port listens from the beginning.
+    """
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
@@ -86,7 +92,9 @@ def serving(installed: Installation, **environment: str) -> Iterator[str]:
             pass_fds=[listening.fileno()],
         )
         try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            httpx2.get(f"{address}/health", timeout=120).raise_for_status()
+            yield f"{address}/mcp"
         finally:
             process.terminate()
             process.wait()

@@ -36,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 
 @pytest.fixture(scope="module")
 def url(installed: Installation) -> Iterator[str]:
-    """A real server's address; it has not answered anything yet."""
+    """A real server's address."""
     with serving(installed) as address:
         yield address
 
