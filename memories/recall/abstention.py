@@ -39,10 +39,8 @@ from memories.recall.weights import (
     MAX_LENGTH_DIFFERENCE,
     NAME_CHARS,
     NAME_SEARCH_CHARS,
-    OTHERS,
     SHORT_WORDS,
     SPELLING_RATIO,
-    STANDS_OUT,
     SURE_MARGIN,
     TALK,
     UNKNOWN,
@@ -504,9 +502,7 @@ def _judge_nearness(
         answerable = not question.is_english or nearness.shared_words > 0
     # In a language that the model cannot read, fillers alone may reach the limit.
     answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
-    is_near = _stands_out(judged[0], cosines, limits) or (
-        limits not in _STATEMENTS and (has_all_words or reached >= wanted + SURE_MARGIN)
-    )
+    is_near = has_all_words or reached >= wanted + SURE_MARGIN
     is_sure = is_read and answerable and is_near and not _lacks_names(question, judged[0])
     doubt = "" if is_sure or not answerable else UNSURE if question.is_english else _BY_WORDS_ALONE
     verdict = _Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
@@ -516,20 +512,6 @@ def _judge_nearness(
         "relevance", answerable=answerable, kind=limits.kind, **rounded, confidence=verdict.confidence.value
     )
     return verdict
-
-
-_STATEMENTS = (FACTS, FEW)
-
-
-def _stands_out(first: Memory, cosines: Mapping[int, float], limits: AbstentionLimits) -> bool:
-    """Whether the best statement is much nearer to the question than what comes after the best few.
-
-    A text on the same matter that answers another question is nearer than others, too, but not by so much; that it shares
-    words says nothing, since the head of support shares more of them with "who is head of sales?" than the answer does.
-    """
-    others = sorted(cosines.values(), reverse=True)[OTHERS]
-    usual = sum(others) / max(1, len(others))
-    return limits in _STATEMENTS and cosines.get(first.key, 0.0) - usual >= STANDS_OUT
 
 
 def _lacks_names(question: Question, first: Memory) -> bool:
