@@ -294,7 +294,7 @@ def measure(
             log2(c.words / LONG_TURN_WORDS) if c.is_turn and c.words > LONG_TURN_WORDS else 0
             for c in candidates
         ),
-        "tags": _column(share_by_tags(row.tags, question.subject_words) for row in own),
+        "tags": _column(fit_of_tags(row.tags, question.subject_words) for row in own),
         "elsewhere": _column(is_elsewhere(row, group_key) for row in own),
         "verified": _column(row.trust == Trust.VERIFIED for row in own),
         "confidence": _column(map(_sureness, own)),
@@ -375,17 +375,20 @@ def claimed_part(row: RankingFields, question: Question) -> float:
     return (
         WEIGHTS.confidence * _sureness(row)
         + WEIGHTS.importance * (row.importance - USUAL_IMPORTANCE)
-        + WEIGHTS.tags * share_by_tags(row.tags, question.subject_words)
+        + WEIGHTS.tags * fit_of_tags(row.tags, question.subject_words)
     )
 
 
-def share_by_tags(tags: str, subject: Collection[str]) -> float:
-    """The share (0–1) of the question's words, in any ending, that are tags of the memory; half of a tag is none."""
+def fit_of_tags(tags: str, subject: Collection[str]) -> float:
+    """How far the memory's tags are the question, 0–1: the square of the share of its words, in any ending, that are tags.
+
+    Half of a tag is none, and all words of a question together are rarer than each.
+    """
     if tags == "[]" or not subject:
         return 0.0
     wanted = {root(word) for word in subject}
     each = ({root(word) for word in words(tag)} for tag in json.loads(tags))
-    return len(set[str]().union(*(tag for tag in each if tag <= wanted))) / len(wanted)
+    return (len(set[str]().union(*(tag for tag in each if tag <= wanted))) / len(wanted)) ** 2
 
 
 def order_of_storing(keys: Collection[int]) -> dict[int, float]:

@@ -181,14 +181,14 @@ def test_importance_moves_ties() -> None:
     assert adjusted(memory(importance=1), asking()) == pytest.approx(-0.016)
 
 
-def test_a_tag_counts_by_its_share_of_the_question() -> None:
+def test_tags_count_by_the_share_of_the_question_that_they_are() -> None:
     def of_tags(tags: str, *words: str) -> float:
         return adjusted(memory(tags=tags), asking(subject_words=frozenset(words)))
 
-    assert of_tags('["config"]', "config") == pytest.approx(0.5)
-    assert of_tags('["config"]', "config", "start") == pytest.approx(0.25)
+    assert of_tags('["config"]', "config") == pytest.approx(0.8)
+    assert of_tags('["config"]', "config", "start") == pytest.approx(0.2)
     assert of_tags('["release process"]', "release") == 0.0  # half of a tag is none
-    assert of_tags('["config", "legal", "people"]', "legal", "config") == pytest.approx(0.5)
+    assert of_tags('["config", "legal", "people"]', "legal", "config") == pytest.approx(0.8)
     assert of_tags("[]", "config") == 0.0
 
 
