@@ -279,12 +279,15 @@ def fit_items(
 ) -> _FittedItems:
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     are_many = bool(shown.collects)
-    parts = passages(chosen.memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
-    fitting = replace(fitting, parts=parts)
     summaries = find_summaries(chosen.memories, visibility) if are_many else {}
     rows = {each.key: each for each in (*chosen.memories, *summaries.values())}
     notes = take_notes([*rows.values()], visibility, group=shown.group, alike=chosen.alike)
-    fitted = fit_hits(chosen.memories, shown, notes, fitting)
+    # What is to take the place of a memory is told next to it.
+    coming = {each.key for each in notes.coming.values()}
+    memories = [memory for memory in chosen.memories if memory.key not in coming]
+    parts = passages(memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
+    fitting = replace(fitting, parts=parts)
+    fitted = fit_hits(memories, shown, notes, fitting)
     if summaries and not (fitted.is_tight or shown.is_abstained):
         fitted, events = fold_into_summaries(fitted, summaries, shown, notes, fitting.encoder)
         notes = replace(notes, events=events)
