@@ -113,7 +113,7 @@ def _answer_query(
     trace = Trace()
     if degraded:
         mode = "keyword"
-    question = understand(request.query, encoder=encoder)
+    question = understand(request.query, encoder=encoder, actor=actor)
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )

@@ -53,6 +53,7 @@ from memories.recall.weights import (
 from memories.search.query_terms import Match, exact_numbers_in, has_identifier, words
 from memories.search.rows import RankingFields
 from memories.store.pieces import embedded_text
+from memories.types import Type
 
 # Of a text; those of other scripts take ten times as long.
 READ_CHARS, READ_OTHER_CHARS = 20_000, 5_000
@@ -426,6 +427,34 @@ def _lacks_amount(question: Question, ranking: Ranking, judged: Sequence[Memory]
     return most > 0 and not any(_AMOUNT.search(memory.content) for memory in about)
 
 
+def asked_for(
+    best: Sequence[Memory], ranking: Ranking, question: Question, *, least_share: float | None = None
+) -> list[Memory]:
+    """The memories that a question which collects asks for by what they are; none if it does not say that.
+
+    They tell of the person who asks, name the thing of which it asks for all, or are of the time that it names; next to those of
+    a time stand other texts that answer, unless they are of another time and do not speak of this one.
+    """
+    if question.asker is not None:
+        of = question.asker
+        return [m for m in best if of.is_told_by(m, speaker_of(m.content) if m.thread_id else frozenset())]
+    if question.thing:
+        named = [memory for memory in best if has_root(memory.content.lower(), question.thing)]
+        return named if len(named) > 1 else []
+    events, today = {*ranking.dated.events}, timezone.localdate()
+    if not (question.collects and events):
+        return []
+    return [
+        memory
+        for memory in best
+        if memory.key in events
+        or (
+            not reasons_against(memory.key, ranking, question, least_share=least_share)
+            and ((memory.type != Type.EPISODIC and memory.valid_from is None) or mentions_any_of(memory, question.dates, today))
+        )
+    ]
+
+
 # Why a candidate is not in the answer, wherever that is shown.
 NOTHING_RELEVANT = "nothing found is close enough to be an answer"
 _HAS_DIGIT_OR_PATH = re.compile(r"[\d/]")
@@ -470,6 +499,9 @@ def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: T
         trace.add("relevance", answerable=False, why=f"nothing has {', '.join(unknown)}")
         return NOTHING
     judged = best[:JUDGED_CANDIDATES]
+    if (asked := asked_for(best, ranking, question)) or question.asker:
+        trace.add("relevance", answerable=bool(asked), why=f"{len(asked)} are what the question collects")
+        return SURE if asked else NOTHING
     if question.is_time_alone and ranking.dated.all:
         trace.add("relevance", answerable=True, why="these are the memories of that time")
         return SURE

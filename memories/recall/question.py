@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
+from access.actor import Actor
 from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
+from memories.recall.collecting import SELF_TEXT, Asker, Collects, read_collecting
 from memories.recall.dates.spans import NamedTime
 from memories.recall.dates.written import MONTH_NUMBER, asks_when, read_times
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
@@ -126,7 +128,8 @@ class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
     `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
-    `time_words`; `is_time_alone` if it asks for nothing else.
+    `time_words`; `is_time_alone` if it asks for nothing else. `thing` is the root of the name of what it
+    `collects` all of, `asker` the person who asks about themselves.
     """
 
     text: str
@@ -144,16 +147,32 @@ class Question:
     is_english: bool = True  # as far as its short words show; the model reads no other language well
     subject_words: frozenset[str] = frozenset()  # words of its subject, without stop words
     identifiers: tuple[str, ...] = ()
+    collects: Collects = Collects.NOTHING
+    thing: str = ""
+    asker: Asker | None = None
+
+    @property
+    def asks_for_all(self) -> bool:
+        """Whether everything of a kind answers, and not the best of it."""
+        return bool(self.thing or self.asker)
 
 
-def understand(text: str, *, encoder: Encoder | None) -> Question:
-    """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
+def understand(text: str, *, encoder: Encoder | None, actor: Actor | None = None) -> Question:
+    """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time.
+
+    Without an `actor`, nobody asks about themselves.
+    """
     subject = subject_of(text)
     read = read_times(text)
+    collecting = read_collecting(text, has_time=bool(read.times))
+    asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
+    match, meant = match_for(subject), subject
+    if asker is not None:
+        match, meant = Match((*asker.terms, *(match.terms if match else ()))), f"{subject} {SELF_TEXT}"
     return Question(
         text=text,
-        match=match_for(subject),
-        vector=encoder.question_vector(subject) if encoder else None,
+        match=match,
+        vector=encoder.question_vector(meant) if encoder else None,
         dates=read.times,
         time_words=read.words,
         is_time_alone=read.is_alone,
@@ -166,6 +185,9 @@ def understand(text: str, *, encoder: Encoder | None) -> Question:
         is_english=is_english(text),
         subject_words=frozenset(content_words(subject)),
         identifiers=identifiers_in(text),
+        collects=collecting.collects,
+        thing=collecting.thing,
+        asker=asker,
     )
 
 
