@@ -172,6 +172,7 @@ UNKNOWN: Final = AbstentionLimits("unknown", wanted=0.47, words=0.45, strangers=
 
 # What is reached above the limit from which an answer is sure, its confidence "high"
 SURE_MARGIN: Final = 0.1
+NEARLY_SAME_SCORE: Final = 0.05  # of events that say the same of different days; set by hand
 JUDGED_CANDIDATES: Final = 10  # best candidates that abstention looks at; set by hand
 MAX_NEAREST: Final = 3  # closest memories shown next to an abstention; set by hand
 # Cosines of unrelated texts have about this mean and spread. The nearest of a few unrelated texts is not as near as the

@@ -224,7 +224,7 @@ def _mark_relative(phrases: _Phrases, *, today: date) -> None:
         (_SECOND, lambda m: _calendar_span(m[1].lower(), 2 if m[2].lower() == "after next" else -2, today)),
         (_WHICH, lambda m: _part_around(m[1], _which_span(m[2].lower(), m[3].lower(), today), today)),
         (_WEEKEND, lambda m: _calendar_span(m[1].lower(), 0 if _is_ahead(m) else -1, today)),
-        (_SEASON_ALONE, lambda m: _named_span(m[1].lower(), today)),
+        (_SEASON_ALONE, lambda m: None if _is_ahead(m) else _last_season(m[1].lower(), today)),
         (_ON_DAY, lambda m: _on_day(int(m[1]), today, is_ahead=_is_ahead(m))),
         (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or _on_weekday(m, today)),
     ]
@@ -345,8 +345,8 @@ def _which_span(which: str, name: str, today: date) -> DaySpan | None:
     return this if this.first > today else months_of(today.year + 1, month, count)
 
 
-def _named_span(season: str, today: date) -> DaySpan | None:
-    """The last season of this name that has begun."""
+def _last_season(season: str, today: date) -> DaySpan | None:
+    """The last season of this name that has begun: how a tree is pruned in winter is asked of every one."""
     this = _which_span("this", season, today)
     return this if this and this.first and this.first <= today else _which_span("last", season, today)
 

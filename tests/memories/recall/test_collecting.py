@@ -11,7 +11,8 @@ from access.models import Group
 from memories.embedding import Encoder
 from memories.models import IndexState, Piece
 from memories.recall import RecallRequest, recall
-from memories.recall.choosing import Collects, Excerpts, choose_count, read_collecting, share_room
+from memories.recall.choosing import Excerpts, choose_count, share_room
+from memories.recall.collecting import Collects, read_collecting
 from tests.memories.builders import row
 from tests.people import person
 
@@ -68,17 +69,17 @@ ONE = [
 
 @pytest.mark.parametrize("question", MANY)
 def test_a_question_that_asks_for_many_collects(question: str) -> None:
-    assert read_collecting(question) is Collects.BEST_FIRST
+    assert read_collecting(question).collects is Collects.BEST_FIRST
 
 
 @pytest.mark.parametrize("question", IN_ORDER)
 def test_a_question_that_asks_for_an_order_collects_in_time(question: str) -> None:
-    assert read_collecting(question) is Collects.OLDEST_FIRST
+    assert read_collecting(question).collects is Collects.OLDEST_FIRST
 
 
 @pytest.mark.parametrize("question", ONE)
 def test_a_question_that_asks_for_one_fact_does_not_collect(question: str) -> None:
-    assert read_collecting(question) is Collects.NOTHING
+    assert read_collecting(question).collects is Collects.NOTHING
 
 
 def test_room_that_short_texts_leave_goes_to_the_others() -> None:
@@ -94,7 +95,7 @@ def test_fewer_memories_are_taken_where_each_would_have_too_little_room() -> Non
     rows = [Row(key) for key in range(40)]
     marks = dict.fromkeys(range(40), 25)
     counts = dict.fromkeys(range(40), 200)
-    assert len(choose_count(rows, counts, marks, 10_000)) == 30  # type: ignore[arg-type]
+    assert len(choose_count(rows, counts, marks, 10_000)) == 40  # type: ignore[arg-type]
     assert len(choose_count(rows, counts, marks, 1_625)) == 25  # type: ignore[arg-type]  # 40 tokens of text each
     assert len(choose_count(rows, counts, marks, 1_000)) == 20  # type: ignore[arg-type]  # 25 each
     assert len(choose_count(rows, counts, marks, 410)) == 10  # type: ignore[arg-type]  # 16 each
