@@ -449,7 +449,8 @@ def asked_for(
         for memory in best
         if memory.key in events
         or (
-            not reasons_against(memory.key, ranking, question, least_share=least_share)
+            not question.asks_wrong
+            and not reasons_against(memory.key, ranking, question, least_share=least_share)
             and ((memory.type != Type.EPISODIC and memory.valid_from is None) or mentions_any_of(memory, question.dates, today))
         )
     ]

@@ -42,8 +42,8 @@ def _compile(polite: Sequence[str], forms: Sequence[str]) -> re.Pattern[str]:
 
 
 _TABLE: Final = read_sections("collecting")
-_IN_ORDER, _MANY, _OF_A_TIME, _ONESELF = (
-    _compile(_TABLE["polite"], _TABLE[name]) for name in ("in order", "many", "many of a time", "oneself")
+_IN_ORDER, _MANY, _ONESELF = (
+    _compile(_TABLE["polite"], _TABLE[name]) for name in ("in order", "many", "oneself")
 )
 _ALL: Final = [_compile(_TABLE["polite"], [form]) for form in _TABLE["all"]]  # each says where its thing stands
 
@@ -57,7 +57,7 @@ class Collecting:
     is_oneself: bool = False
 
 
-def read_collecting(question: str, *, has_time: bool = False) -> Collecting:
+def read_collecting(question: str) -> Collecting:
     """Whether the question asks for many memories, of what, and whether in their order in time."""
     if len(question) > MAX_QUESTION_CHARS:
         return Collecting()
@@ -70,7 +70,7 @@ def read_collecting(question: str, *, has_time: bool = False) -> Collecting:
     collecting = Collecting(Collects.BEST_FIRST, next(things, ""), is_oneself=find(_ONESELF) is not None)
     if find(_IN_ORDER):
         return replace(collecting, collects=Collects.OLDEST_FIRST)
-    is_many = collecting.thing or collecting.is_oneself or find(_MANY) or (has_time and find(_OF_A_TIME))
+    is_many = collecting.thing or collecting.is_oneself or find(_MANY)
     return collecting if is_many else Collecting()
 
 
@@ -80,6 +80,7 @@ _OF_THE_USER: Final = re.compile(
     rf"(?:^|[.!?:]\s+)the user(?:['’]s)?\b|(?:^|[.!?:]\s+)user(?:['’]s| (?:{'|'.join(sorted(parse_words(_TABLE['the user'])))})\b)", re.I
 )
 _SELF_WORDS: Final = ("i", "my", "me", "user")
+WRONG_TEXT: Final = "problem, failure, outage, crash, loss"  # to which what went wrong is near
 SELF_TEXT: Final = "I am, I like, I prefer, I work, I live, my name, my family"  # to which such statements are near
 
 

@@ -13,7 +13,7 @@ from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
-from memories.recall.collecting import SELF_TEXT, Asker, Collects, read_collecting
+from memories.recall.collecting import SELF_TEXT, WRONG_TEXT, Asker, Collects, read_collecting
 from memories.recall.dates.spans import NamedTime
 from memories.recall.dates.written import MONTH_NUMBER, asks_when, read_times
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
@@ -128,7 +128,7 @@ class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
     `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
-    `time_words`; `is_time_alone` if it asks for nothing else. `thing` is the root of the name of what it
+    `time_words`; `is_time_alone` if it asks for nothing else. `asks_wrong`: what went wrong then. `thing` is the root of the name of what it
     `collects` all of, `asker` the person who asks about themselves.
     """
 
@@ -148,6 +148,7 @@ class Question:
     subject_words: frozenset[str] = frozenset()  # words of its subject, without stop words
     identifiers: tuple[str, ...] = ()
     collects: Collects = Collects.NOTHING
+    asks_wrong: bool = False
     thing: str = ""
     asker: Asker | None = None
 
@@ -164,9 +165,9 @@ def understand(text: str, *, encoder: Encoder | None, actor: Actor | None = None
     """
     subject = subject_of(text)
     read = read_times(text)
-    collecting = read_collecting(text, has_time=bool(read.times))
+    collecting = read_collecting(text)
     asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
-    match, meant = match_for(subject), subject
+    match, meant = match_for(subject), f"{subject} {WRONG_TEXT}" if read.asks_wrong else subject
     if asker is not None:
         match, meant = Match((*asker.terms, *(match.terms if match else ()))), f"{subject} {SELF_TEXT}"
     return Question(
@@ -185,7 +186,8 @@ def understand(text: str, *, encoder: Encoder | None, actor: Actor | None = None
         is_english=is_english(text),
         subject_words=frozenset(content_words(subject)),
         identifiers=identifiers_in(text),
-        collects=collecting.collects,
+        collects=collecting.collects or (Collects.BEST_FIRST if read.asks_wrong else Collects.NOTHING),
+        asks_wrong=read.asks_wrong,
         thing=collecting.thing,
         asker=asker,
     )

@@ -146,7 +146,7 @@ _WEEKEND = re.compile(r"\b(?:at|on|for|over) the (weekend)\b", re.I)
 # After a name that is another word as well: spring is a time in "in spring we …", and none in "in Spring Boot".
 _STOPS = rf"(?=[^\w -]| (?:{'|'.join(sorted(STOP_WORDS - {'of'}))})\b|$)"
 _SEASON_ALONE = re.compile(rf"\b(?:in|during|since|before|until) (?:the )?({any_of(_SEASON_MONTH)}){_STOPS}", re.I)
-_ON_DAY = re.compile(rf"\b(?:on|for|by|until|since|before|after) the ([0-3]?\d)(?:st|nd|rd|th){_STOPS}", re.I)
+_ON_DAY = re.compile(rf"\b(?:on|for|by|until|since|before|after) the ([0-3]?\d)(?:st|nd|rd|th)(?: (?:of )?(?:this|the) month\b|{_STOPS})", re.I)
 _ON_WEEKDAY = re.compile(
     rf"\b(?:on |for |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
     re.I,
@@ -166,7 +166,7 @@ _BOUND = re.compile(
 )
 _PAST = re.compile(r"\b(?:did|was|were|had|been)\b", re.I)
 _AHEAD = re.compile(
-    r"\b(?:is|are|am|will|shall|should|must|can|do|does|plans?|planned|planning|scheduled|due|upcoming|coming)\b|['’](?:s|re|ll)\b", re.I
+    r"\b(?:is|are|am|will|shall|should|must|can|do|does|plans?|planned|planning|scheduled|due|upcoming|coming|calendar|agenda)\b|['’](?:s|re|ll)\b", re.I
 )
 _COMING = re.compile(
     r"\b(?:coming up|upcoming|up next|ahead of us|in the (?:near )?future)\b|(?<=\bwhat)(?:['’]s| is| comes) next(?=\W*$)",
@@ -221,11 +221,11 @@ def _mark_relative(phrases: _Phrases, *, today: date) -> None:
         (_AGO, lambda m: _span_ago(number(m[1]), m[2].lower(), today)),
         (_ROLLING, lambda m: _rolling(m[1] or m[3] or m[4], number(m[2] or _some(m)), m[5].lower(), today)),
         (_SOME, lambda m: _rolling(m[1], number(m[2]), m[3].lower(), today)),
+        (_ON_DAY, lambda m: _on_day(int(m[1]), today, is_ahead=_is_ahead(m))),
         (_SECOND, lambda m: _calendar_span(m[1].lower(), 2 if m[2].lower() == "after next" else -2, today)),
         (_WHICH, lambda m: _part_around(m[1], _which_span(m[2].lower(), m[3].lower(), today), today)),
         (_WEEKEND, lambda m: _calendar_span(m[1].lower(), 0 if _is_ahead(m) else -1, today)),
         (_SEASON_ALONE, lambda m: None if _is_ahead(m) else _last_season(m[1].lower(), today)),
-        (_ON_DAY, lambda m: _on_day(int(m[1]), today, is_ahead=_is_ahead(m))),
         (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or _on_weekday(m, today)),
     ]
     for pattern, read in readers:
@@ -611,17 +611,19 @@ _MAY_NAME = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+(?:['’]\w+)?")
 # Words of a question that asks for a time and nothing more.
-_EMPTY_WORDS = parse_words(read_sections("question_words")["next to a time"])
+_QUESTION_WORDS = read_sections("question_words")
+_EMPTY_WORDS, _WRONG_WORDS = (parse_words(_QUESTION_WORDS[name]) for name in ("next to a time", "went wrong"))
 _YEAR_ALONE = re.compile(r"^\W*\d{4}\W*$")
 
 
 @dataclass(frozen=True)
 class _ReadTimes:
-    """The times that a text names, the words that name them, and whether it asks for nothing else."""
+    """The times that a text names, the words that name them, and whether it asks for nothing else, or what went wrong then."""
 
     times: tuple[NamedTime, ...] = ()
     words: str = ""
     is_alone: bool = False
+    asks_wrong: bool = False
 
 
 def read_times(text: str, *, today: date | None = None, order: str | None = None) -> _ReadTimes:
@@ -644,4 +646,5 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
         phrases.restore(" ".join(found)),
         words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,
+        asks_wrong=words <= _EMPTY_WORDS | _WRONG_WORDS and not words <= _EMPTY_WORDS,
     )
