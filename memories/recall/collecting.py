@@ -17,7 +17,9 @@ from memories.models import Memory
 MAX_QUESTION_CHARS: Final = 600  # a longer text is not a question of these forms
 MAX_SENTENCES: Final = 6
 _PARTS: Final = {
-    "{things}": r"(?:(?:the|our|my|your|their|of|active|current|different|various|other) )*(?:[\w-]+ )??({plural})",
+    "{things}": r"(?:(?:the|our|my|your|their|of|active|current|different|various|other) )*(?:[\w-]+ )??({count})",
+    "{count}": r"(?!(?:times|seconds|minutes|hours|days|weeks|months|years|euros|dollars|people)\b){plural}",
+    "{end}": r"(?: in (?:all|total)| altogether| currently| now| right now| at the moment| so far)?\W*$",
     "{plural}": r"(?:people|children|men|women|(?!news\b)[\w'’-]*[^\W\ds](?<![ui])s)",
     "{who}": r"(?:(?:we|i|you|they|he|she|both|everybody|everyone)\b|(?:our|my|the) (?:team|group)\b|(?-i:[A-Z])[\w'’-]*)",
 }
@@ -74,7 +76,7 @@ def read_collecting(question: str) -> Collecting:
     return collecting if is_many else Collecting()
 
 
-# What a statement of a person says of that person. Roman numerals and names of things have no small word behind the I.
+# What a statement of a person says of that person.
 _OWN: Final = re.compile(r"\bI(?:['’](?:m|ve|d|ll)\b| [a-z])|\b(?:[Mm]y|[Mm]e|[Mm]ine|[Mm]yself)\b")
 _OF_THE_USER: Final = re.compile(
     rf"(?:^|[.!?:]\s+)the user(?:['’]s)?\b|(?:^|[.!?:]\s+)user(?:['’]s| (?:{'|'.join(sorted(parse_words(_TABLE['the user'])))})\b)", re.I

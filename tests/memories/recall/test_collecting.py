@@ -9,10 +9,11 @@ from django.core.management import call_command
 
 from access.models import Group
 from memories.embedding import Encoder
-from memories.models import IndexState, Piece
+from memories.language.word_forms import root
+from memories.models import IndexState, Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.recall.choosing import Excerpts, choose_count, share_room
-from memories.recall.collecting import Collects, read_collecting
+from memories.recall.collecting import Asker, Collects, read_collecting
 from tests.memories.builders import row
 from tests.people import person
 
@@ -40,6 +41,24 @@ MANY = [
     "Quante volte è fallito il deploy?",
     "Podsumuj spotkanie",
 ]
+ALL = {
+    "How many projects do we run?": "project",
+    "how many open tickets are there": "ticket",
+    "Which customers exist?": "custo",
+    "What are our hosts?": "host",
+    "Count the projects.": "project",
+    "List all of our vendors": "vendo",
+    "What is the number of hosts?": "host",
+}
+ONESELF = [
+    "What do you know about me?",
+    "Who am I?",
+    "Tell me about myself",
+    "What are my preferences?",
+    "What have you stored about the user so far?",
+    "Was weißt du über mich?",
+]
+NOT_ONESELF = ["Who am?", "What is my dog called?", "What do you know about Maria?", "Who told me about the outage?", ""]
 IN_ORDER = [
     "In which order did we migrate the services?",
     "Can you list the order in which I brought up the topics, in order?",
@@ -70,6 +89,45 @@ ONE = [
 @pytest.mark.parametrize("question", MANY)
 def test_a_question_that_asks_for_many_collects(question: str) -> None:
     assert read_collecting(question).collects is Collects.BEST_FIRST
+
+
+@pytest.mark.parametrize(("question", "thing"), ALL.items())
+def test_a_question_for_all_of_a_thing_says_of_which(question: str, thing: str) -> None:
+    assert root(read_collecting(question).thing) == root(thing)
+
+
+@pytest.mark.parametrize("question", [*MANY, *ONE, "How many days do we have?", "How many hosts do we have in York?"])
+def test_other_questions_name_no_thing(question: str) -> None:
+    assert not read_collecting(question).thing
+
+
+@pytest.mark.parametrize("question", ONESELF)
+def test_a_question_about_oneself_is_known(question: str) -> None:
+    assert read_collecting(question).is_oneself
+
+
+@pytest.mark.parametrize("question", [*NOT_ONESELF, *ONE])
+def test_a_question_about_something_of_oneself_is_another(question: str) -> None:
+    assert not read_collecting(question).is_oneself
+
+
+@pytest.mark.parametrize(
+    ("text", "author", "is_own"),
+    [
+        ("I like tea.", 1, True),
+        ("I like tea.", 2, False),  # another person's I
+        ("Her name is on my list.", None, True),
+        ("The user prefers tea.", 1, True),
+        ("User accounts are locked after five attempts.", 1, False),
+        ("Ann prefers tea.", 2, True),
+        ("Ann Meier prefers tea.", 2, True),
+        ("Ann Smith prefers tea.", 2, False),
+        ("Maria says that Ann prefers tea.", 2, False),
+    ],
+)
+def test_a_statement_tells_of_the_person_who_asks(text: str, author: int | None, is_own: bool) -> None:
+    asker = Asker(1, ("ann",), "meier")
+    assert asker.is_told_by(Memory(content=text, author_id=author), ()) == is_own
 
 
 @pytest.mark.parametrize("question", IN_ORDER)
