@@ -124,7 +124,12 @@ def _counting_at(moment: datetime, states: frozenset[str], *, tells_ahead: bool)
     return _AllOf(
         (
             _until("expires_at", moment),
-            AnyOf((_EVENT, _AllOf((_until("valid_to", moment), AnyOf((since, _LIVE)) if tells_ahead else since)))),
+            AnyOf(
+                (
+                    _EVENT,
+                    _AllOf((_until("valid_to", moment), AnyOf((since, _LIVE)) if tells_ahead else since)),
+                )
+            ),
             AnyOf((standing, outlasting(moment))),
         )
     )

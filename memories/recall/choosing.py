@@ -200,7 +200,11 @@ def answer_limits(request: RecallRequest, question: Question, *, told: ToldRelat
         wants_names=Type.ENTITY in request.narrowing.types,
         has_lines=bool(told.lines),
         is_told=told.is_sure,
-        least_share=None if request.max_results else FAR_BELOW_COLLECTED if question.collects else FAR_BELOW_SHARE,
+        least_share=None
+        if request.max_results
+        else FAR_BELOW_COLLECTED
+        if question.collects
+        else FAR_BELOW_SHARE,
     )
 
 
@@ -397,7 +401,7 @@ def _choose_answers(
 
     Those with reasons_against() are left out, and so are names alone that no requested relation leads to.
     """
-    close = asked_for(best, ranking, question, least_share=limits.least_share) or [
+    close = [*asked_for(best, ranking, question, least_share=limits.least_share)] or [
         memory
         for memory in best
         if not reasons_against(memory.key, ranking, question, least_share=limits.least_share)

@@ -47,11 +47,13 @@ _TABLE: Final = read_sections("collecting")
 _IN_ORDER, _MANY, _ONESELF = (
     _compile(_TABLE["polite"], _TABLE[name]) for name in ("in order", "many", "oneself")
 )
-_ALL: Final = [_compile(_TABLE["polite"], [form]) for form in _TABLE["all"]]  # each says where its thing stands
+_ALL: Final = [
+    _compile(_TABLE["polite"], [form]) for form in _TABLE["all"]
+]  # each says where its thing stands
 
 
 @dataclass(frozen=True)
-class Collecting:
+class _Collecting:
     """What a question collects: all of a `thing` (the root of its name), or what is told of the person who asks."""
 
     collects: Collects = Collects.NOTHING
@@ -59,31 +61,34 @@ class Collecting:
     is_oneself: bool = False
 
 
-def read_collecting(question: str) -> Collecting:
+def read_collecting(question: str) -> _Collecting:
     """Whether the question asks for many memories, of what, and whether in their order in time."""
     if len(question) > MAX_QUESTION_CHARS:
-        return Collecting()
+        return _Collecting()
     sentences = _SENTENCE.split(_SPACE.sub(" ", question.strip()))[:MAX_SENTENCES]
 
     def find(pattern: re.Pattern[str]) -> re.Match[str] | None:
         return next(filter(None, map(pattern.match, sentences)), None)
 
     things = (root(found[1].lower()) for form in _ALL if (found := find(form)))
-    collecting = Collecting(Collects.BEST_FIRST, next(things, ""), is_oneself=find(_ONESELF) is not None)
+    collecting = _Collecting(Collects.BEST_FIRST, next(things, ""), is_oneself=find(_ONESELF) is not None)
     if find(_IN_ORDER):
         return replace(collecting, collects=Collects.OLDEST_FIRST)
     is_many = collecting.thing or collecting.is_oneself or find(_MANY)
-    return collecting if is_many else Collecting()
+    return collecting if is_many else _Collecting()
 
 
 # What a statement of a person says of that person.
 _OWN: Final = re.compile(r"\bI(?:['’](?:m|ve|d|ll)\b| [a-z])|\b(?:[Mm]y|[Mm]e|[Mm]ine|[Mm]yself)\b")
 _OF_THE_USER: Final = re.compile(
-    rf"(?:^|[.!?:]\s+)the user(?:['’]s)?\b|(?:^|[.!?:]\s+)user(?:['’]s| (?:{'|'.join(sorted(parse_words(_TABLE['the user'])))})\b)", re.I
+    rf"(?:^|[.!?:]\s+)the user(?:['’]s)?\b|(?:^|[.!?:]\s+)user(?:['’]s| (?:{'|'.join(sorted(parse_words(_TABLE['the user'])))})\b)",
+    re.I,
 )
 _SELF_WORDS: Final = ("i", "my", "me", "user")
 WRONG_TEXT: Final = "problem, failure, outage, crash, loss"  # to which what went wrong is near
-SELF_TEXT: Final = "I am, I like, I prefer, I work, I live, my name, my family"  # to which such statements are near
+SELF_TEXT: Final = (
+    "I am, I like, I prefer, I work, I live, my name, my family"  # to which such statements are near
+)
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,8 @@ class Asker:
     @classmethod
     def of(cls, actor: Actor) -> "Asker":
         """The person behind a caller; one query unless it is the operator."""
-        names = get_user_model().objects.filter(pk=actor.user_id).values_list("first_name", "last_name")
-        first, last = names.first() or ("", "") if actor.user_id is not None else ("", "")
+        users = get_user_model().objects.filter(pk=actor.user_id or 0).values_list("first_name", "last_name")
+        first, last = (actor.user_id and users.first()) or ("", "")
         known = dict.fromkeys(filter(None, (first.lower(), actor.name.split("/")[0].lower())))
         return cls(actor.user_id, tuple(known), last.lower())
 
@@ -122,5 +127,3 @@ class Asker:
         names = "|".join(map(re.escape, self.names))
         other = rf"(?! (?!(?i:{re.escape(self.last_name)})\b)[A-Z])" if self.last_name else ""
         return re.compile(rf"(?:^|[.!?:]\s+)(?i:{names})\b{other}")
-
-

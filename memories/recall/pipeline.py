@@ -322,7 +322,9 @@ def _put_newest_first(ranking: Ranking, question: Question, trace: Trace) -> Ran
             places.append((said, score, [at]))
     order = list(ranking.scores)
     for *_, same in places:
-        keys = sorted((order[at][0] for at in same), key=lambda key: str(ranking.rows[key].stored_moment), reverse=True)
+        keys = sorted(
+            (order[at][0] for at in same), key=lambda key: str(ranking.rows[key].stored_moment), reverse=True
+        )
         for at, key in zip(same, keys, strict=True):
             order[at] = (key, order[at][1])
     if order == ranking.scores:

@@ -161,7 +161,7 @@ class Question:
 def understand(text: str, *, encoder: Encoder | None, actor: Actor | None = None) -> Question:
     """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time.
 
-    Without an `actor`, nobody asks about themselves.
+    Without an `actor` it is not known who asks, so a question about oneself is like any other.
     """
     subject = subject_of(text)
     read = read_times(text)

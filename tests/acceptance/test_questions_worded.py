@@ -31,11 +31,15 @@ def test_a_question_in_any_words_gets_all_that_answers(name: str, most: int, clo
     lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
     clock(NOW)
-    ann = User.objects.create_superuser("ann", password="a-long-password", first_name="Ann", last_name="Meier")
+    ann = User.objects.create_superuser(
+        "ann", password="a-long-password", first_name="Ann", last_name="Meier"
+    )
     actor = actor_for_user(ann, via="rest")
     create_group(actor, "office")
     texts, ids = dict[str, str](), dict[str, Any]()
-    for row in sorted((row for row in rows if row["kind"] != "question"), key=lambda row: row.get("stored", "9")):
+    for row in sorted(
+        (row for row in rows if row["kind"] != "question"), key=lambda row: row.get("stored", "9")
+    ):
         clock(moment_of(row["stored"]) if "stored" in row else NOW)
         draft = Draft(row["text"], group="office")
         if "day" in row:
@@ -60,6 +64,10 @@ def test_a_question_in_any_words_gets_all_that_answers(name: str, most: int, clo
         told = {*found, *(texts[item.coming.content] for item in answer.items if item.coming)}
         wanted = every(row["wants"])
         is_first = row.get("first", found[:1]) in (found[:1], *found[:1])
-        if len(wanted & told) < row.get("least", len(wanted)) or every(row.get("but", "")) & {*found} or not is_first:
+        if (
+            len(wanted & told) < row.get("least", len(wanted))
+            or every(row.get("but", "")) & {*found}
+            or not is_first
+        ):
             missed.append((row["text"], found))
     assert len(missed) <= most, missed

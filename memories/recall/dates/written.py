@@ -117,7 +117,16 @@ Match = re.Match[str]
 
 _NUMBER = rf"(\d{{1,3}}|{any_of(NUMBERS)})(?: of)?"
 _UNIT = r"(hour|minute|day|week|fortnight|month|quarter|year)"
-_UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
+_UNIT_DAYS = {
+    "hour": 0,
+    "minute": 0,
+    "day": 1,
+    "week": 7,
+    "fortnight": 14,
+    "month": 30,
+    "quarter": 91,
+    "year": 365,
+}
 _WEEKDAY = f"({'|'.join(WEEKDAYS)})"
 _NEAR_DAY = re.compile(
     r"\b(?:the )?(day before yesterday|day after tomorrow|yesterday|last night|today|tonight|tomorrow"
@@ -145,8 +154,13 @@ _SECOND = re.compile(rf"\bthe {_PERIOD} (before last|after next)\b", re.I)
 _WEEKEND = re.compile(r"\b(?:at|on|for|over) the (weekend)\b", re.I)
 # After a name that is another word as well: spring is a time in "in spring we …", and none in "in Spring Boot".
 _STOPS = rf"(?=[^\w -]| (?:{'|'.join(sorted(STOP_WORDS - {'of'}))})\b|$)"
-_SEASON_ALONE = re.compile(rf"\b(?:in|during|since|before|until) (?:the )?({any_of(_SEASON_MONTH)}){_STOPS}", re.I)
-_ON_DAY = re.compile(rf"\b(?:on|for|by|until|since|before|after) the ([0-3]?\d)(?:st|nd|rd|th)(?: (?:of )?(?:this|the) month\b|{_STOPS})", re.I)
+_SEASON_ALONE = re.compile(
+    rf"\b(?:in|during|since|before|until) (?:the )?({any_of(_SEASON_MONTH)}){_STOPS}", re.I
+)
+_ON_DAY = re.compile(
+    rf"\b(?:on|for|by|until|since|before|after) the ([0-3]?\d)(?:st|nd|rd|th)(?: (?:of )?(?:this|the) month\b|{_STOPS})",
+    re.I,
+)
 _ON_WEEKDAY = re.compile(
     rf"\b(?:on |for |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
     re.I,
@@ -166,7 +180,8 @@ _BOUND = re.compile(
 )
 _PAST = re.compile(r"\b(?:did|was|were|had|been)\b", re.I)
 _AHEAD = re.compile(
-    r"\b(?:is|are|am|will|shall|should|must|can|do|does|plans?|planned|planning|scheduled|due|upcoming|coming|calendar|agenda)\b|['’](?:s|re|ll)\b", re.I
+    r"\b(?:is|are|am|will|shall|should|must|can|do|does|plans?|planned|planning|scheduled|due|upcoming|coming|calendar|agenda)\b|['’](?:s|re|ll)\b",
+    re.I,
 )
 _COMING = re.compile(
     r"\b(?:coming up|upcoming|up next|ahead of us|in the (?:near )?future)\b|(?<=\bwhat)(?:['’]s| is| comes) next(?=\W*$)",
@@ -300,10 +315,15 @@ def _is_ahead(m: Match) -> bool:
 def _on_day(day: int, today: date, *, is_ahead: bool) -> DaySpan | None:
     """The last day of this number, or the next one."""
     steps = range(0, 3) if is_ahead else range(0, -3, -1)
-    months = [first for step in steps if (first := month_of(today.year, today.month + step).first) is not None]
+    months = [
+        first for step in steps if (first := month_of(today.year, today.month + step).first) is not None
+    ]
     days = (named for month in months if (named := valid_date(month.year, month.month, day)) is not None)
     spans = (named.latest(today) for named in days)
-    return next((span for span in spans if span.first and (span.first >= today if is_ahead else span.first <= today)), None)
+    return next(
+        (span for span in spans if span.first and (span.first >= today if is_ahead else span.first <= today)),
+        None,
+    )
 
 
 def _calendar_span(unit: str, steps: int, today: date) -> DaySpan | None:

@@ -58,7 +58,13 @@ ONESELF = [
     "What have you stored about the user so far?",
     "Was weißt du über mich?",
 ]
-NOT_ONESELF = ["Who am?", "What is my dog called?", "What do you know about Maria?", "Who told me about the outage?", ""]
+NOT_ONESELF = [
+    "Who am?",
+    "What is my dog called?",
+    "What do you know about Maria?",
+    "Who told me about the outage?",
+    "",
+]
 IN_ORDER = [
     "In which order did we migrate the services?",
     "Can you list the order in which I brought up the topics, in order?",
@@ -96,7 +102,9 @@ def test_a_question_for_all_of_a_thing_says_of_which(question: str, thing: str) 
     assert root(read_collecting(question).thing) == root(thing)
 
 
-@pytest.mark.parametrize("question", [*MANY, *ONE, "How many days do we have?", "How many hosts do we have in York?"])
+@pytest.mark.parametrize(
+    "question", [*MANY, *ONE, "How many days do we have?", "How many hosts do we have in York?"]
+)
 def test_other_questions_name_no_thing(question: str) -> None:
     assert not read_collecting(question).thing
 
