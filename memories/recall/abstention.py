@@ -446,6 +446,7 @@ def asked_for(
     elif question.collects and events.intersection(memory.key for memory in best):
         for memory in best:
             is_event = memory.type == Type.EPISODIC or memory.valid_from is not None
+            is_event = is_event and not ranking.candidates[memory.key].is_turn  # talk tells of any time
             if memory.key in events or (
                 not question.asks_wrong
                 and not reasons_against(memory.key, ranking, question, least_share=least_share)

@@ -45,7 +45,6 @@ UNMET = {
     "y16": "the memory that replaced the one with the question's words is not looked for by them",
     "y19": "a longer text with more of the question's words comes before the shorter one that answers",
     "y21": "a text about the same person and thing comes before the one that tells the preference",
-    "y32": "memories of other days are given for a day of which nothing is stored",
     "y33": "the owner of an unknown thing in common words is not told from known things",
     "y37": "a preference that no memory has is not told from others of the same person",
     "y39": "an unknown thing in common words is not told from known things",
