@@ -37,7 +37,7 @@ class Visibility(Narrowing):
     the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time. `orphans` are the
     keys of rows that depend on commits which the caller's checkout does not contain; `include_orphans` leaves it empty.
-    What comes from `without_sources` is left out.
+    What comes from `without_sources` is left out. `tells_ahead`: facts that begin to count later are visible too.
     """
 
     groups: frozenset[int] | None
@@ -49,6 +49,7 @@ class Visibility(Narrowing):
     hidden_then: frozenset[int] = frozenset()
     orphans: frozenset[int] = frozenset()
     without_sources: frozenset[str] = frozenset()
+    tells_ahead: bool = False
 
     @property
     def is_history(self) -> bool:

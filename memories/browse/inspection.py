@@ -176,7 +176,7 @@ def explain_for(
     if encoder is not None and indexed_model() not in ("", encoder.model_id):
         encoder = None
     mode = settings.LOCI.retrieval.mode if encoder else "keyword"
-    question = understand(query, encoder=encoder)
+    question = understand(query, encoder=encoder, actor=actor)
     found = explain_place(question, visibility, memory, mode=mode, trace=trace)
     numbers = trace.numbers.get(memory.key, {})
     return RecallReason(query, found.rank, found.reason, numbers, tuple(trace.steps))

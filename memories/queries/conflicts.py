@@ -70,7 +70,7 @@ def find_open_conflicts(
     has withdrawn. One query, and two more if any link is open. A question about the past has none: its answer is what
     was true then.
     """
-    live = {memory.root_key: memory for memory in memories if memory.state == State.LIVE}
+    live = {m.root_key: m for m in memories if m.state == State.LIVE and has_begun(m, visibility.now)}
     if visibility.is_history or not live:
         return {}
     links = [row for row in read_rows(_links_query, [*live]) if row[2] == LinkStatus.OPEN]

@@ -114,16 +114,22 @@ def _when(v: Visibility) -> Iterator[Rule]:
     if v.is_history:
         yield from _history(v)
     elif is_as_of_now(v):
-        yield _counting_at(v.now, v.states)
+        yield _counting_at(v.now, v.states, tells_ahead=v.tells_ahead)
 
 
-def _counting_at(moment: datetime, states: frozenset[str]) -> _AllOf:
-    """A memory counts then: one in these states, or one whose successor is dated ahead."""
+def _counting_at(moment: datetime, states: frozenset[str], *, tells_ahead: bool) -> _AllOf:
+    """A memory counts then: one in these states, or one whose successor is dated ahead; or will count, if that is told."""
+    since = _since("valid_from", moment)
     standing = _LIVE if states == {State.LIVE} else _Test("state", "in", states)
     return _AllOf(
         (
             _until("expires_at", moment),
-            AnyOf((_EVENT, _AllOf((_until("valid_to", moment), _since("valid_from", moment))))),
+            AnyOf(
+                (
+                    _EVENT,
+                    _AllOf((_until("valid_to", moment), AnyOf((since, _LIVE)) if tells_ahead else since)),
+                )
+            ),
             AnyOf((standing, outlasting(moment))),
         )
     )

@@ -113,13 +113,15 @@ def _answer_query(
     trace = Trace()
     if degraded:
         mode = "keyword"
-    question = understand(request.query, encoder=encoder)
+    question = understand(request.query, encoder=encoder, actor=actor)
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
     # A summary stands for events in lists; each of them is found by itself. That of a conversation answers for its time.
     without = {SUMMARY_SOURCE} if question.is_time_alone else SUMMARY_SOURCES
-    visibility = replace(visibility, without_sources=frozenset(without))
+    visibility = replace(
+        visibility, without_sources=frozenset(without), tells_ahead=not visibility.is_history
+    )
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     check_time()
     state = read_index_state((group.key,) if group is not None else ())

@@ -1,7 +1,7 @@
 """Abstention: whether the best candidates answer the question at all. The weights are in memories.recall.weights."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -53,6 +53,7 @@ from memories.recall.weights import (
 from memories.search.query_terms import Match, exact_numbers_in, has_identifier, words
 from memories.search.rows import RankingFields
 from memories.store.pieces import embedded_text
+from memories.types import Type
 
 # Of a text; those of other scripts take ten times as long.
 READ_CHARS, READ_OTHER_CHARS = 20_000, 5_000
@@ -426,6 +427,34 @@ def _lacks_amount(question: Question, ranking: Ranking, judged: Sequence[Memory]
     return most > 0 and not any(_AMOUNT.search(memory.content) for memory in about)
 
 
+def asked_for(
+    best: Sequence[Memory], ranking: Ranking, question: Question, *, least_share: float | None = None
+) -> Iterator[Memory]:
+    """The memories that a question which collects asks for by what they are; none if it does not say that.
+
+    They tell of the person who asks, name the thing of which it asks for all, or are of the time that it names; next to those of
+    a time stand other texts that answer, unless they are of another time and do not speak of this one.
+    """
+    events, today = {*ranking.dated.events}, timezone.localdate()
+    if (asker := question.asker) is not None:
+        for memory in best:
+            if asker.is_told_by(memory, speaker_of(memory.content) if memory.thread_id else frozenset()):
+                yield memory
+    elif question.thing:
+        named = [memory for memory in best if has_root(memory.content.lower(), question.thing)]
+        yield from named if len(named) > 1 else ()
+    elif question.collects and events.intersection(memory.key for memory in best):
+        for memory in best:
+            is_event = memory.type == Type.EPISODIC or memory.valid_from is not None
+            is_event = is_event and not ranking.candidates[memory.key].is_turn  # talk tells of any time
+            if memory.key in events or (
+                not question.asks_wrong
+                and not reasons_against(memory.key, ranking, question, least_share=least_share)
+                and (not is_event or mentions_any_of(memory, question.dates, today))
+            ):
+                yield memory
+
+
 # Why a candidate is not in the answer, wherever that is shown.
 NOTHING_RELEVANT = "nothing found is close enough to be an answer"
 _HAS_DIGIT_OR_PATH = re.compile(r"[\d/]")
@@ -470,6 +499,9 @@ def judge(question: Question, ranking: Ranking, best: Sequence[Memory], trace: T
         trace.add("relevance", answerable=False, why=f"nothing has {', '.join(unknown)}")
         return NOTHING
     judged = best[:JUDGED_CANDIDATES]
+    if (asked := any(asked_for(best, ranking, question))) or question.asker:
+        trace.add("relevance", answerable=asked, why="what the question collects all of")
+        return SURE if asked else NOTHING
     if question.is_time_alone and ranking.dated.all:
         trace.add("relevance", answerable=True, why="these are the memories of that time")
         return SURE

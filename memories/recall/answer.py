@@ -22,13 +22,12 @@ from memories.recall.behind import find_summaries, fold_into_summaries, passages
 from memories.recall.budget import Fitting, Frame, Notes, Portion, count_tokens, counting_encoder
 from memories.recall.choosing import (
     ChosenMemories,
-    Collects,
     Excerpts,
     answer_limits,
     fit_hits,
     judge_and_choose,
-    read_collecting,
 )
+from memories.recall.collecting import Collects
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import ToldRelations, answer_by_relations
@@ -201,12 +200,11 @@ def build_answer(
     mode: str,
 ) -> RecallResult:
     """The answer of a ranking: judged, chosen and cut to the budget. Its duration is not set yet."""
-    collects = read_collecting(request.query)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     counting = counting_encoder(encoder)
     told = _tell_relations(request, ranking, question, visibility, encoder, group=frame.group, budget=budget)
     relations, spent = told.lines, told.tokens
-    limits = answer_limits(request, question, collects, told=told)
+    limits = answer_limits(request, question, told=told)
     chosen = judge_and_choose(ranking, question, visibility, limits, trace, is_explained=request.explain)
     memories, is_found = chosen.memories, chosen.is_found
     shown = replace(
@@ -217,7 +215,7 @@ def build_answer(
         count=len(memories),
         nearest=len(memories),
         relations=len(relations),
-        collects=collects if is_found else Collects.NOTHING,
+        collects=question.collects if is_found else Collects.NOTHING,
     )
     is_short = request.summary_only or not is_found
     fitting = Fitting(budget - spent, counting, summary_only=is_short, words=question.subject_words)
@@ -279,12 +277,15 @@ def fit_items(
 ) -> _FittedItems:
     """The chosen memories within the budget, with their notes; the turns around them where room is left."""
     are_many = bool(shown.collects)
-    parts = passages(chosen.memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
-    fitting = replace(fitting, parts=parts)
     summaries = find_summaries(chosen.memories, visibility) if are_many else {}
     rows = {each.key: each for each in (*chosen.memories, *summaries.values())}
     notes = take_notes([*rows.values()], visibility, group=shown.group, alike=chosen.alike)
-    fitted = fit_hits(chosen.memories, shown, notes, fitting)
+    # What is to take the place of a memory is told next to it.
+    coming = {each.key for each in notes.coming.values()}
+    memories = [memory for memory in chosen.memories if memory.key not in coming]
+    parts = passages(memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
+    fitting = replace(fitting, parts=parts)
+    fitted = fit_hits(memories, shown, notes, fitting)
     if summaries and not (fitted.is_tight or shown.is_abstained):
         fitted, events = fold_into_summaries(fitted, summaries, shown, notes, fitting.encoder)
         notes = replace(notes, events=events)

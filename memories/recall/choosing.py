@@ -4,7 +4,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +13,6 @@ from access.limits.deadline import check_time
 from access.visibility import Visibility
 from memories.embedding import Encoder
 from memories.language.word_forms import ROOT_CHARS, root
-from memories.language.word_tables import read_sections
 from memories.models import Memory
 from memories.queries.quoting import escape
 from memories.queries.visibility import is_visible, sees
@@ -22,6 +20,7 @@ from memories.recall.abstention import (
     NOTHING_RELEVANT,
     UNSURE,
     Confidence,
+    asked_for,
     is_answerable,
     judge,
     reasons_against,
@@ -41,6 +40,7 @@ from memories.recall.budget import (
     fit,
     fit_best,
 )
+from memories.recall.collecting import Collects
 from memories.recall.pipeline import Ranking, find_ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import ToldRelations
@@ -169,52 +169,13 @@ def _sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(one, other) for one, other in pairwise(bounds) if not text[one:other].isspace()]
 
 
-MAX_QUESTION_CHARS: Final = 600  # a longer text is not a question of these forms
-MAX_SENTENCES: Final = 6
-_PARTS: Final = {
-    "{plural}": r"(?:people|children|men|women|(?!news\b)[\w'’-]*[^\W\ds](?<![ui])s)",
-    "{who}": r"(?:(?:we|i|you|they|he|she|both|everybody|everyone)\b|(?:our|my|the) (?:team|group)\b|(?-i:[A-Z])[\w'’-]*)",
-}
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
-_SPACE: Final = re.compile(r"\s+")
-
-
-class Collects(StrEnum):
-    """Whether a question collects, and the order of its answer."""
-
-    NOTHING = ""
-    BEST_FIRST = "best first"
-    OLDEST_FIRST = "oldest first"
-
-
-def _compile(polite: Sequence[str], forms: Sequence[str]) -> re.Pattern[str]:
-    """One pattern of all forms, at the beginning of a sentence after any polite words."""
-    alternatives = "|".join(forms)
-    for name, pattern in _PARTS.items():
-        alternatives = alternatives.replace(name, pattern)
-    return re.compile(rf"(?:(?:{'|'.join(polite)})\b,? ?){{0,4}}(?:{alternatives})(?!\w)", re.I)
-
-
-_TABLE: Final = read_sections("collecting")
-_MANY: Final = _compile(_TABLE["polite"], _TABLE["many"])
-_IN_ORDER: Final = _compile(_TABLE["polite"], _TABLE["in order"])
-
-
-def read_collecting(question: str) -> Collects:
-    """Whether the question asks for many memories, and whether in their order in time."""
-    if len(question) > MAX_QUESTION_CHARS:
-        return Collects.NOTHING
-    sentences = _SENTENCE.split(_SPACE.sub(" ", question.strip()))[:MAX_SENTENCES]
-    if any(_IN_ORDER.match(sentence) for sentence in sentences):
-        return Collects.OLDEST_FIRST
-    return Collects.BEST_FIRST if any(_MANY.match(sentence) for sentence in sentences) else Collects.NOTHING
-
-
-def _usual_limit(question: Question, collects: Collects) -> int:
+def _usual_limit(question: Question) -> int:
     """How many memories an answer has at most if the caller names no number."""
     usual = settings.LOCI.retrieval.max_results
     # A time that is asked for alone has no best memories, only newest.
-    return max(usual, MAX_LISTED if question.is_time_alone else usual, MAX_COLLECTED if collects else usual)
+    listed = MAX_LISTED if question.is_time_alone else usual
+    collected = MAX_COLLECTED if question.collects else usual
+    return max(usual, listed, collected, 2 * CANDIDATES if question.asks_for_all else usual)
 
 
 @dataclass(frozen=True)
@@ -232,16 +193,18 @@ class _AnswerLimits:
     least_share: float | None
 
 
-def answer_limits(
-    request: RecallRequest, question: Question, collects: Collects, *, told: ToldRelations
-) -> _AnswerLimits:
+def answer_limits(request: RecallRequest, question: Question, *, told: ToldRelations) -> _AnswerLimits:
     """The limits of a request's answer."""
     return _AnswerLimits(
-        request.max_results or _usual_limit(question, collects),
+        request.max_results or _usual_limit(question),
         wants_names=Type.ENTITY in request.narrowing.types,
         has_lines=bool(told.lines),
         is_told=told.is_sure,
-        least_share=None if request.max_results else FAR_BELOW_COLLECTED if collects else FAR_BELOW_SHARE,
+        least_share=None
+        if request.max_results
+        else FAR_BELOW_COLLECTED
+        if question.collects
+        else FAR_BELOW_SHARE,
     )
 
 
@@ -263,7 +226,7 @@ def fit_hits(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fi
 def _fit_collected(memories: Sequence[Memory], frame: Frame, notes: Notes, fitting: Fitting) -> FittedAnswer:
     """As many of the memories as the budget holds in short, each with the part of its text that has most of the words.
 
-    Up to MAX_COLLECTED: fewer, down to MIN_COLLECTED, so that each has room for USUAL_HIT_TOKENS, and fewer still if they
+    Fewer, down to MIN_COLLECTED, so that each has room for USUAL_HIT_TOKENS, and fewer still if they
     would have less than MIN_HIT_TOKENS. Texts that are shorter than that leave their room to the others.
     """
     counting = fitting.encoder
@@ -304,7 +267,7 @@ def choose_count(
         least += mark + min(count, MIN_HIT_TOKENS)
         if least > room or (usual > room and at >= MIN_COLLECTED):
             fitting.append(at)
-    return memories[: min(*fitting, MAX_COLLECTED) if len(fitting) > 1 else MAX_COLLECTED]
+    return memories[: min(fitting)]
 
 
 def share_room(counts: Sequence[int], room: int) -> int:
@@ -350,7 +313,8 @@ def judge_and_choose(
     is_explained: bool,
 ) -> ChosenMemories:
     """The memories that answer; the closest few if none does and no relation answers either."""
-    rows, ranking = _read_best(ranking, visibility, max(limits.limit, JUDGED_CANDIDATES), trace)
+    depth = len(ranking.scores) if question.asks_for_all else max(limits.limit, JUDGED_CANDIDATES)
+    rows, ranking = _read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     # A name that is not shown answers nothing.
     told = [m for m in best if limits.wants_names or not m.is_name_alone or m.key in ranking.requested]
@@ -437,7 +401,7 @@ def _choose_answers(
 
     Those with reasons_against() are left out, and so are names alone that no requested relation leads to.
     """
-    close = [
+    close = [*asked_for(best, ranking, question, least_share=limits.least_share)] or [
         memory
         for memory in best
         if not reasons_against(memory.key, ranking, question, least_share=limits.least_share)
@@ -497,7 +461,7 @@ def explain_place(
     best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
     if not is_answerable(question, ranking, best, trace):
         return _Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
-    limit = _usual_limit(question, read_collecting(question.text))
+    limit = _usual_limit(question)
     against = [f"only {limit} are returned by default"] if rank > limit else []
     against += reasons_against(memory.key, ranking, question)
     return _Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))

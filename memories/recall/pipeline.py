@@ -11,7 +11,8 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
-from memories.language.word_forms import root
+from memories.language.cleaning import fold
+from memories.language.word_forms import bearing_words, root
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
 from memories.models.link import REVIEWED_KINDS
@@ -39,6 +40,7 @@ from memories.recall.weights import (
     JUDGED_CANDIDATES,
     NAMING_CHARS,
     NEARER_BY,
+    NEARLY_SAME_SCORE,
     RESTATED_COSINE,
     SAME_MATTER_COSINE,
     SIMILAR_COSINE,
@@ -51,7 +53,7 @@ from memories.search.rows import RankingFields, read_memories, resolve_vector
 from memories.store.neighbours import read_pieces
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.withdrawn.left_out import find_left_out
-from memories.types import Scope, State, Trust
+from memories.types import Scope, State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
 
@@ -201,6 +203,7 @@ def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace
         gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
     ranking = score_candidates(gathered, question, mode=mode, trace=trace)
     ranking = _follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
+    ranking = _put_newest_first(ranking, question, trace)
     return _put_verified_first(ranking, question, trace)
 
 
@@ -285,6 +288,37 @@ def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
         return rows.order_by().values_list("key")[:1]
 
     return CompiledQuery(make, count)
+
+
+def _put_newest_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
+    """The ranking with events that say the same of different days newest first, in each other's places; as it is if a time is named.
+
+    Numbers apart they have the same words, or half of them and nearly the same score. No queries.
+    """
+    places: list[tuple[frozenset[str], float, list[int]]] = []
+    for at, (key, score) in enumerate([] if question.dates else ranking.scores[:JUDGED_CANDIDATES]):
+        row = ranking.rows.get(key)
+        if row is None or row.type != Type.EPISODIC or ranking.candidates[key].is_turn:
+            continue
+        said = frozenset(word for word in bearing_words(fold(row.content)) if word.isalpha())
+        for other, best, same in places:
+            is_near = best - score <= NEARLY_SAME_SCORE
+            if said == other or (is_near and 2 * len(said & other) >= max(len(said), len(other))):
+                same.append(at)
+                break
+        else:
+            places.append((said, score, [at]))
+    order = list(ranking.scores)
+    for *_, same in places:
+        keys = sorted(
+            (order[at][0] for at in same), key=lambda key: str(ranking.rows[key].stored_moment), reverse=True
+        )
+        for at, key in zip(same, keys, strict=True):
+            order[at] = (key, order[at][1])
+    if order == ranking.scores:
+        return ranking
+    trace.add("newest first", order=[key for key, _ in order[:JUDGED_CANDIDATES]])
+    return replace(ranking, scores=order)
 
 
 def _put_verified_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:

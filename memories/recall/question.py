@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from datetime import date
 from uuid import UUID
 
+from access.actor import Actor
 from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
+from memories.recall.collecting import SELF_TEXT, WRONG_TEXT, Asker, Collects, read_collecting
 from memories.recall.dates.spans import NamedTime
 from memories.recall.dates.written import MONTH_NUMBER, read_times
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
@@ -69,7 +71,8 @@ class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
     `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
-    `time_words`; `is_time_alone` if it asks for nothing else.
+    `time_words`; `is_time_alone` if it asks for nothing else. `asks_wrong`: what went wrong then. `thing` is the root of the name of what it
+    `collects` all of, `asker` the person who asks about themselves.
     """
 
     text: str
@@ -85,15 +88,34 @@ class Question:
     is_english: bool = True  # as far as its short words show; the model reads no other language well
     subject_words: frozenset[str] = frozenset()  # without stop words
     identifiers: tuple[str, ...] = ()
+    collects: Collects = Collects.NOTHING
+    asks_wrong: bool = False
+    thing: str = ""
+    asker: Asker | None = None
+
+    @property
+    def asks_for_all(self) -> bool:
+        """Whether everything of a kind answers, and not the best of it."""
+        return bool(self.thing or self.asker)
 
 
-def understand(text: str, *, encoder: Encoder | None, today: date | None = None) -> Question:
-    """The question with its words, vector, dates and names (lower case). `today` is the asker's, by default the present one."""
+def understand(
+    text: str, *, encoder: Encoder | None, actor: Actor | None = None, today: date | None = None
+) -> Question:
+    """The question with its words, vector, dates and names (lower case). `today` is the asker's, by default the present one.
+
+    Without an `actor` it is not known who asks, so a question about oneself is like any other.
+    """
     read = read_times(text, today=today)
+    collecting = read_collecting(text)
+    asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
+    match, meant = match_for(text), f"{text} {WRONG_TEXT}" if read.asks_wrong else text
+    if asker is not None:
+        match, meant = Match((*asker.terms, *(match.terms if match else ()))), f"{text} {SELF_TEXT}"
     return Question(
         text=text,
-        match=match_for(text),
-        vector=encoder.question_vector(text) if encoder else None,
+        match=match,
+        vector=encoder.question_vector(meant) if encoder else None,
         dates=read.times,
         time_words=read.words,
         is_time_alone=read.is_alone,
@@ -104,6 +126,10 @@ def understand(text: str, *, encoder: Encoder | None, today: date | None = None)
         is_english=is_english(text),
         subject_words=frozenset(content_words(text)),
         identifiers=identifiers_in(text),
+        collects=collecting.collects or (Collects.BEST_FIRST if read.asks_wrong else Collects.NOTHING),
+        asks_wrong=read.asks_wrong,
+        thing=collecting.thing,
+        asker=asker,
     )
 
 

@@ -162,6 +162,7 @@ UNKNOWN: Final = AbstentionLimits("unknown", wanted=0.47, words=0.45, strangers=
 # instead of 36 %, but of 115 answerable questions 58 % are sure instead of 80 %, prompts get 8 and 3 right memories instead of 12 and
 # 9, and on a list written blind it tells the two no better than chance.
 SURE_MARGIN: Final = 0.1
+NEARLY_SAME_SCORE: Final = 0.05  # of events that say the same of different days; set by hand
 JUDGED_CANDIDATES: Final = 10  # best candidates that abstention looks at; set by hand
 MAX_NEAREST: Final = 3  # closest memories shown next to an abstention; set by hand
 # Cosines of unrelated texts have about this mean and spread. The nearest of a few unrelated texts is not as near as the

@@ -44,6 +44,7 @@ class RankingFields(NamedTuple):
     trust: str
     tags: str = "[]"
     importance: int = 5
+    type: str = ""
     place: int = 0
     stored_moment: datetime | str = ""
 

@@ -100,12 +100,13 @@ def test_lists_and_inspect_say_from_when_and_until_when(
     assert why.reason == "it counts from 2026-06-03 00:00 UTC"
 
 
-def test_a_fact_stored_for_later_is_not_recalled_before(house: House, clock: Clock) -> None:
+def test_a_fact_stored_for_later_is_told_with_its_beginning(house: House, clock: Clock) -> None:
     clock(NOW)
     kept(house.agent, "The crane is painted blue.", group="ledger", valid_from=NOW + 30 * DAY)
-    assert found(house, "What colour is the crane painted?") == []
-    clock(NOW + 30 * DAY)
-    assert found(house, "What colour is the crane painted?") == ["The crane is painted blue."]
+    for moment, label in ((NOW, "counts from 2026-05-31"), (NOW + 30 * DAY, "")):
+        clock(moment)
+        answer = recall(house.person, RecallRequest("What colour is the crane painted?", group="ledger"))
+        assert [(item.text, item.label) for item in answer.items] == [("The crane is painted blue.", label)]
 
 
 def test_an_event_dated_ahead_is_a_plan(house: House, clock: Clock) -> None:

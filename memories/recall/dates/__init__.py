@@ -1,7 +1,7 @@
 """Memories of the time that a question names, and whether there is anything of that time at all."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from django.utils import timezone
@@ -9,7 +9,7 @@ from django.utils import timezone
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
-from memories.recall.dates.written import MONTHS, READ_CHARS, read_times
+from memories.recall.dates.written import MONTHS, READ_CHARS, WEEKDAYS, read_times
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
@@ -17,6 +17,7 @@ from memories.search.rows import find_dated
 from memories.types import Type
 
 _DAYS_OF_A_MONTH = 31
+_DAYS_OF_A_WEEK = timedelta(days=7)
 _MAX_PHRASES = 30  # three days
 
 
@@ -36,7 +37,10 @@ NOTHING_OF_THAT_TIME = OfThatTime()
 
 
 def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTime:
-    """The newest visible memories of these times, then those of another moment whose text names one of the days."""
+    """The newest visible memories of these times, then those of another moment whose text names one of the days.
+
+    Of times to come the next one is first.
+    """
     today = timezone.localdate(visibility.now)
     periods = [moments_of(span) for time in times for span in time.spans(today)]
     rows = [
@@ -44,6 +48,8 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
         for row in find_dated(periods, visibility, limit=DATED_CANDIDATES)
         if any(time.covers(local_day(row.moment)) for time in times)
     ]
+    if all((first := time.latest(today).first) is not None and first > today for time in times):
+        rows.reverse()
     events, every = tuple(row.key for row in rows if row.is_event), tuple(row.key for row in rows)
     told = tuple(key for key in _find_told(times, visibility) if key not in every)
     return OfThatTime((*events, *told), (*every, *told))
@@ -52,8 +58,10 @@ def memories_of(times: Sequence[NamedTime], visibility: Visibility) -> OfThatTim
 def _find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
     """Keys of visible memories whose text names one of the days, whatever their own moment is."""
     today = timezone.localdate(visibility.now)
-    phrases = [phrase for time in times if time.is_day for phrase in written_forms(time.latest(today).first)]
-    match = match_for(" ".join(f'"{phrase}"' for phrase in phrases[:_MAX_PHRASES]))
+    days = [day for time in times if time.is_day and (day := time.latest(today).first)]
+    phrases = [phrase for day in days for phrase in written_forms(day)]
+    phrases += [WEEKDAYS[day.weekday()] for day in days if abs(day - today) < _DAYS_OF_A_WEEK]
+    match = match_for(" ".join(f'"{phrase}"' for phrase in phrases[-_MAX_PHRASES:]))
     if match is None:
         return []
     keys = [hit.key for hit in search_index().keyword(match, visibility, limit=MAX_LISTED)]
@@ -68,10 +76,8 @@ def is_told(text: str, moment: datetime | None, times: Sequence[NamedTime]) -> b
     return any(time.covers(one) for one in named if one is not None for time in times)
 
 
-def written_forms(day: date | None) -> list[str]:
+def written_forms(day: date) -> list[str]:
     """A day as texts write it, but for its year; words alone, as the keyword index has them."""
-    if day is None:
-        return []
     month, ordinal = MONTHS[day.month - 1], f"{day.day}{_ordinal_ending(day.day)}"
     names = dict.fromkeys((month, month[:3]))
     return [

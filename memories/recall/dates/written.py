@@ -23,6 +23,7 @@ from memories.recall.dates.spans import (
     valid_date,
     week_of,
 )
+from memories.search.query_terms import STOP_WORDS
 
 MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]  # fmt: skip
 MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
@@ -115,8 +116,17 @@ class _Phrases:
 Match = re.Match[str]
 
 _NUMBER = rf"(\d{{1,3}}|{any_of(NUMBERS)})(?: of)?"
-_UNIT = r"(hour|minute|day|week|month|quarter|year)"
-_UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+_UNIT = r"(hour|minute|day|week|fortnight|month|quarter|year)"
+_UNIT_DAYS = {
+    "hour": 0,
+    "minute": 0,
+    "day": 1,
+    "week": 7,
+    "fortnight": 14,
+    "month": 30,
+    "quarter": 91,
+    "year": 365,
+}
 _WEEKDAY = f"({'|'.join(WEEKDAYS)})"
 _NEAR_DAY = re.compile(
     r"\b(?:the )?(day before yesterday|day after tomorrow|yesterday|last night|today|tonight|tomorrow"
@@ -129,16 +139,30 @@ _DAY_AGO = re.compile(
 )
 _AGO = re.compile(rf"\b(?:a )?(?!few){_NUMBER} {_UNIT}s? ago\b", re.I)  # "a few years ago" names no year
 _ROLLING = re.compile(  # "in the last week" are seven days, "last week" and "from last week" are a week
-    rf"\b(?:in|over|within|during|for|from) (?:(?:the )?(?:last|past|previous) {_NUMBER}|the (?:last|past|previous)|past) {_UNIT}s?\b",
+    rf"\b(?:in|over|within|during|for|from) (?:(?:the )?(last|past|previous|next|coming) {_NUMBER}"
+    rf"|the (last|past|previous|next|coming)|(past|coming)) {_UNIT}s?\b",
     re.I,
 )
-_LAST_SOME = re.compile(rf"\b(?:the )?(?:last|past|previous) {_NUMBER} {_UNIT}s\b", re.I)
+_SOME = re.compile(rf"\b(?:the )?(last|past|previous|next|coming) {_NUMBER} {_UNIT}s\b", re.I)
 _NAMES = f"{_WEEKDAY[1:-1]}|{'|'.join(MONTHS)}|{'|'.join(_SEASON_MONTH)}"
+_PERIOD = r"(week(?:end)?|month|quarter|year)"
 _WHICH = re.compile(
-    rf"\b(last|past|previous|this|current|next) (week(?:end)?|month|quarter|year|{_NAMES})\b", re.I
+    rf"\b(?:(earlier|later) )?(?:this )?(last|past|previous|this|current|next|coming) ({_PERIOD[1:-1]}|fortnight|{_NAMES})\b",
+    re.I,
+)
+_SECOND = re.compile(rf"\bthe {_PERIOD} (before last|after next)\b", re.I)
+_WEEKEND = re.compile(r"\b(?:at|on|for|over) the (weekend)\b", re.I)
+# After a name that is another word as well: spring is a time in "in spring we …", and none in "in Spring Boot".
+_STOPS = rf"(?=[^\w -]| (?:{'|'.join(sorted(STOP_WORDS - {'of'}))})\b|$)"
+_SEASON_ALONE = re.compile(
+    rf"\b(?:in|during|since|before|until) (?:the )?({any_of(_SEASON_MONTH)}){_STOPS}", re.I
+)
+_ON_DAY = re.compile(
+    rf"\b(?:on|for|by|until|since|before|after) the ([0-3]?\d)(?:st|nd|rd|th)(?: (?:of )?(?:this|the) month\b|{_STOPS})",
+    re.I,
 )
 _ON_WEEKDAY = re.compile(
-    rf"\b(?:on |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
+    rf"\b(?:on |for |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
     re.I,
 )
 # Next to another date.
@@ -154,7 +178,15 @@ _BOUND = re.compile(
     rf"\b(since|after|from|starting|before|prior to|until|till|up to|by|as of)(?: about| around| the)? ({_PHRASE})(?: on(?:wards?)?\b)?",
     re.I,
 )
-_PAST = re.compile(r"\b(?:did|was|were|had)\b", re.I)
+_PAST = re.compile(r"\b(?:did|was|were|had|been)\b", re.I)
+_AHEAD = re.compile(
+    r"\b(?:is|are|am|will|shall|should|must|can|do|does|plans?|planned|planning|scheduled|due|upcoming|coming|calendar|agenda)\b|['’](?:s|re|ll)\b",
+    re.I,
+)
+_COMING = re.compile(
+    r"\b(?:coming up|upcoming|up next|ahead of us|in the (?:near )?future)\b|(?<=\bwhat)(?:['’]s| is| comes) next(?=\W*$)",
+    re.I,
+)
 
 
 def _mark_beside(phrases: _Phrases, *, today: date) -> None:
@@ -202,13 +234,19 @@ def _mark_relative(phrases: _Phrases, *, today: date) -> None:
         (_DAY_AGO, lambda m: _day_ago(m, today)),
         (_NEAR_DAY, lambda m: day_of(today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0))),
         (_AGO, lambda m: _span_ago(number(m[1]), m[2].lower(), today)),
-        (_ROLLING, lambda m: _rolling(number(m[1] or "one"), m[2].lower(), today)),
-        (_LAST_SOME, lambda m: _rolling(number(m[1]), m[2].lower(), today)),
-        (_WHICH, lambda m: _which_span(m[1].lower(), m[2].lower(), today)),
+        (_ROLLING, lambda m: _rolling(m[1] or m[3] or m[4], number(m[2] or _some(m)), m[5].lower(), today)),
+        (_SOME, lambda m: _rolling(m[1], number(m[2]), m[3].lower(), today)),
+        (_ON_DAY, lambda m: _on_day(int(m[1]), today, is_ahead=_is_ahead(m))),
+        (_SECOND, lambda m: _calendar_span(m[1].lower(), 2 if m[2].lower() == "after next" else -2, today)),
+        (_WHICH, lambda m: _part_around(m[1], _which_span(m[2].lower(), m[3].lower(), today), today)),
+        (_WEEKEND, lambda m: _calendar_span(m[1].lower(), 0 if _is_ahead(m) else -1, today)),
+        (_SEASON_ALONE, lambda m: None if _is_ahead(m) else _last_season(m[1].lower(), today)),
         (_ON_WEEKDAY, lambda m: phrases.day_on(WEEKDAYS.index(m[1].lower()), today) or _on_weekday(m, today)),
     ]
     for pattern, read in readers:
         phrases.mark(pattern, read)
+    if not phrases.found():  # "coming up next week" is next week
+        phrases.mark(_COMING, lambda _: DaySpan(today + ONE_DAY, None))
 
 
 def _day_ago(m: Match, today: date) -> DaySpan:
@@ -229,8 +267,8 @@ def _span_ago(count: int, unit: str, today: date) -> DaySpan | None:
     """So many units ago: the day, or the seven days around it, the month, the quarter or the year."""
     if unit == "day":
         return day_of(today - ONE_DAY * count)
-    if unit == "week":
-        middle = today - ONE_DAY * 7 * count
+    if unit in ("week", "fortnight"):
+        middle = today - ONE_DAY * _UNIT_DAYS[unit] * count
         return DaySpan(middle - ONE_DAY * 3, middle + ONE_DAY * 3)
     if unit in ("hour", "minute"):
         return (
@@ -241,17 +279,51 @@ def _span_ago(count: int, unit: str, today: date) -> DaySpan | None:
     return _calendar_span(unit, -count, today)
 
 
-def _rolling(count: int, unit: str, today: date) -> DaySpan | None:
-    """The days up to today that so many units reach back."""
+def _rolling(which: str, count: int, unit: str, today: date) -> DaySpan | None:
+    """The days up to today that so many units reach back, or from today that they reach ahead."""
+    sign = 1 if which.lower() in ("next", "coming") else -1
     if unit in ("hour", "minute"):
-        return _span_ago(count, unit, today)
-    if unit in ("day", "week"):
-        return DaySpan(today - ONE_DAY * count * _UNIT_DAYS[unit], today)
-    months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
-    month = month_of(today.year, today.month - months)
-    if month.first is None or month.last is None:
-        return None
-    return DaySpan(month.first.replace(day=min(today.day, month.last.day)), today)
+        return _span_ago(count, unit, today) if sign < 0 else None
+    if unit in ("day", "week", "fortnight"):
+        end = today + ONE_DAY * sign * count * _UNIT_DAYS[unit]
+    else:
+        months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
+        month = month_of(today.year, today.month + sign * months)
+        if month.first is None or month.last is None:
+            return None
+        end = month.first.replace(day=min(today.day, month.last.day))
+    return DaySpan(min(end, today), max(end, today))
+
+
+def _some(m: Match) -> str:
+    """How many "the last weeks" are, and "the last week"."""
+    return "few" if m[0].lower().endswith("s") else "one"
+
+
+def _part_around(part: str | None, span: DaySpan | None, today: date) -> DaySpan | None:
+    """The span, or its part up to today (earlier this month) or from today on (later this month)."""
+    if part is None or span is None:
+        return span
+    return DaySpan(span.first, today) if part.lower() == "earlier" else DaySpan(today, span.last)
+
+
+def _is_ahead(m: Match) -> bool:
+    """Whether the text around speaks of what is to come: what is planned for Friday?"""
+    return _PAST.search(m.string) is None and _AHEAD.search(m.string) is not None
+
+
+def _on_day(day: int, today: date, *, is_ahead: bool) -> DaySpan | None:
+    """The last day of this number, or the next one."""
+    steps = range(0, 3) if is_ahead else range(0, -3, -1)
+    months = [
+        first for step in steps if (first := month_of(today.year, today.month + step).first) is not None
+    ]
+    days = (named for month in months if (named := valid_date(month.year, month.month, day)) is not None)
+    spans = (named.latest(today) for named in days)
+    return next(
+        (span for span in spans if span.first and (span.first >= today if is_ahead else span.first <= today)),
+        None,
+    )
 
 
 def _calendar_span(unit: str, steps: int, today: date) -> DaySpan | None:
@@ -270,9 +342,13 @@ def _calendar_span(unit: str, steps: int, today: date) -> DaySpan | None:
 
 def _which_span(which: str, name: str, today: date) -> DaySpan | None:
     """The last, this or the next week, weekend, month, quarter, year, weekday, month by name, or season."""
-    steps = {"this": 0, "current": 0, "next": 1}.get(which, -1)
+    steps = {"this": 0, "the": 0, "current": 0, "next": 1, "coming": 1}.get(which, -1)
+    if name == "fortnight":
+        return _rolling(which, 1, name, today)
     if name in ("week", "weekend", "month", "quarter", "year"):
         return _calendar_span(name, steps, today)
+    if name in WEEKDAYS and which == "coming":
+        return day_of(today + ONE_DAY * ((WEEKDAYS.index(name) - today.weekday() - 1) % 7 + 1))
     if name in WEEKDAYS:
         monday = today - ONE_DAY * today.weekday()
         day = monday + ONE_DAY * (WEEKDAYS.index(name) + (7 if steps > 0 else 0))
@@ -289,13 +365,18 @@ def _which_span(which: str, name: str, today: date) -> DaySpan | None:
     return this if this.first > today else months_of(today.year + 1, month, count)
 
 
+def _last_season(season: str, today: date) -> DaySpan | None:
+    """The last season of this name that has begun: how a tree is pruned in winter is asked of every one."""
+    this = _which_span("this", season, today)
+    return this if this and this.first and this.first <= today else _which_span("last", season, today)
+
+
 def _on_weekday(m: Match, today: date) -> DaySpan:
-    """The last such day, or with "by" and "until" the next; loose unless the question is about the past."""
-    is_past = _PAST.search(m.string) is not None
+    """The last such day, or the next of what is to come or has a bound; loose unless the text says which."""
+    is_past, is_ahead = _PAST.search(m.string) is not None, _is_ahead(m)
     wanted = WEEKDAYS.index(m[1].lower())
-    before = m.string[: m.start()].lower()
-    if before.endswith(("by ", "until ")) and not is_past:
-        return DaySpan(day := today + ONE_DAY * ((wanted - today.weekday()) % 7), day, is_loose=True)
+    if is_ahead or (m.string[: m.start()].lower().endswith(("by ", "until ")) and not is_past):
+        return DaySpan(day := today + ONE_DAY * ((wanted - today.weekday()) % 7), day, is_loose=not is_ahead)
     day = today - ONE_DAY * ((today.weekday() - wanted) % 7)
     return DaySpan(day, day, is_loose=not is_past)
 
@@ -334,25 +415,33 @@ _YEAR_MONTH = re.compile(rf"{_ALONE}(\d{{4}})-(\d\d){_END}")
 _MONTH_YEAR = re.compile(rf"{_ALONE}(\d\d?)/(\d{{4}}){_END}")
 _MONTH = rf"({any_of(_EVERY_MONTH)})\b\.?"
 _DAY = r"(?:the )?([0-3]?\d)(?:st|nd|rd|th|\.)?"
-_YEAR = r"(?:,? ?(?:of )?(\d{4}|(?:this|last|next) year)\b)"
+_YEAR = r"(?:,? ?(?:of |in )?(\d{4}|(?:this|last|next|the) year)\b)"
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}?", re.I)
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}(?: {_DAY}(?![\w:.-]))?{_YEAR}?", re.I)
 _IN = re.compile(r"\b(?:in|of|during|since|until|till|before|after|early|late|mid)[ -]$", re.I)
 _LAST = re.compile(r"\b(?:last|past|previous|this|current|next) $", re.I)  # _WHICH knows which
-_QUARTER = re.compile(r"\bQ([1-4])[ /-]?(\d{4})?\b", re.I)
+_QUARTER = re.compile(rf"\bQ([1-4])(?:[/-]?{_YEAR})?\b", re.I)
 _YEAR_QUARTER = re.compile(r"\b(\d{4})[ /-]?Q([1-4])\b", re.I)
-_QUARTER_WORDS = re.compile(rf"\b(?:the )?({any_of(_ORDINALS)}) quarter(?: (?:of|in))? (\d{{4}})\b", re.I)
-_HALF_YEAR = re.compile(r"\bH([12])[ /-]?(\d{4})\b", re.I)
+_QUARTER_WORDS = re.compile(rf"\b(?:the )?({any_of(_ORDINALS)}) quarter(?:{_YEAR}|{_STOPS})", re.I)
+_HALF_YEAR = re.compile(rf"\bH([12])[/-]?{_YEAR}", re.I)
 _WEEK = re.compile(
     r"\b(?:KW|CW|(?:calendar |(?<=in )|(?<=of )|(?<=since ))week) ?(\d\d?)\b(?:(?:,| of| in)? ?(\d{4})\b)?",
     re.I,
 )
 _WEEK_AND_YEAR = re.compile(r"\bweek (\d\d?)(?:,| of| in)? (\d{4})\b", re.I)
-_SEASON = re.compile(rf"\b({any_of(_SEASON_MONTH)})(?: of|,)? (\d{{4}})\b", re.I)
+_SEASON = re.compile(rf"\b({any_of(_SEASON_MONTH)}){_YEAR}", re.I)
+# "Last year in summer" is read as "summer last year".
+_YEAR_BEFORE = re.compile(
+    rf"\b((?:this|last|next) year)(?:['’]s)?,? (?:in )?(?:the )?(Q[1-4]|{any_of(_SEASON_MONTH)}|{any_of(MONTHS)}"
+    rf"|{any_of(_ORDINALS)} (?:quarter|half))\b",
+    re.I,
+)
 _BARE_YEAR = re.compile(r"(?<![\w.:/#$€£-])(19\d\d|20\d\d)(?![\w/:%-]|[.,]\d)")
 _COUNT = rf"(?:(\d\d?|{any_of(NUMBERS)})(?: of)? )?"
 _PART = re.compile(
-    rf"\b(?:the )?(last|{any_of(_ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half) (?:of|in) ({_PHRASE})", re.I
+    rf"\b(?:the )?(?:(last|{any_of(_ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half)|(beginning|start|middle|end))"
+    rf" (?:of|in) (?:({_PHRASE})|(the|this|last|past|previous|next) (week|month|quarter|year)\b)",
+    re.I,
 )
 _FEW_DAYS = 7  # "the first days of May"
 
@@ -380,15 +469,15 @@ def _mark_written(phrases: _Phrases, *, today: date, order: str) -> None:
         (_SHORT_YEAR, short_year),
         (_YEAR_MONTH, lambda m: valid_date(int(m[1]), int(m[2]), None)),
         (_MONTH_YEAR, lambda m: valid_date(int(m[2]), int(m[1]), None)),
-        (_QUARTER_WORDS, lambda m: quarter(_ORDINALS[m[1].lower()], int(m[2]))),
-        (_YEAR_QUARTER, lambda m: quarter(int(m[2]), int(m[1]))),
-        (_QUARTER, lambda m: quarter(int(m[1]), int(m[2])) if m[2] else _latest_quarter(int(m[1]), today)),
-        (_HALF_YEAR, lambda m: months_of(int(m[2]), 6 * int(m[1]) - 5, 6)),
+        (_QUARTER_WORDS, lambda m: _quarter(_ORDINALS[m[1].lower()], m[2], today)),
+        (_YEAR_QUARTER, lambda m: _quarter(int(m[2]), m[1], today)),
+        (_QUARTER, lambda m: _quarter(int(m[1]), m[2], today)),
+        (_HALF_YEAR, lambda m: months_of(_year_of(m[2], today) or today.year, 6 * int(m[1]) - 5, 6)),
         (_WEEK_AND_YEAR, lambda m: _iso_week(int(m[2]), int(m[1]))),
         (_WEEK, lambda m: _iso_week(int(m[2]), int(m[1])) if m[2] else _latest_week(int(m[1]), today)),
         (_DAY_FIRST, lambda m: valid_date(_year_of(m[3], today), _EVERY_MONTH[m[2].lower()], int(m[1]))),
         (_MONTH_FIRST, lambda m: _month_first(m, today)),
-        (_SEASON, lambda m: months_of(int(m[2]), _SEASON_MONTH[m[1].lower()], 3)),
+        (_SEASON, lambda m: months_of(_year_of(m[2], today) or today.year, _SEASON_MONTH[m[1].lower()], 3)),
         (
             _BARE_YEAR,
             lambda m: NamedDate(year=int(m[1])) if int(m[1]) <= today.year + _MAX_YEARS_AHEAD else None,
@@ -403,7 +492,7 @@ def _year_of(words: str | None, today: date) -> int | None:
     """The year in digits, or this, the last or the next one; None if none is named."""
     if not words:
         return None
-    steps = {"this": 0, "last": -1, "next": 1}.get(words.split()[0].lower())
+    steps = {"this": 0, "the": 0, "last": -1, "next": 1}.get(words.split()[0].lower())
     return int(words) if steps is None else today.year + steps
 
 
@@ -421,19 +510,24 @@ def _month_first(m: Match, today: date) -> NamedDate | None:
 
 
 def part_of(m: Match, phrases: _Phrases, today: date) -> DaySpan | None:
-    """The first or last days, weeks, weekend or half of a span."""
-    whole = phrases.time_of(m[4]).latest(today)
-    if whole.first is None or whole.last is None:
+    """The first or last days, weeks, weekend or half of a span, or the third of it that is its beginning, middle or end."""
+    whole = phrases.time_of(m[5]).latest(today) if m[5] else _which_span(m[6].lower(), m[7].lower(), today)
+    if whole is None or whole.first is None or whole.last is None:
         return None
+    if m[4]:
+        third = ONE_DAY * (((whole.last - whole.first).days + 1) // 3)
+        middle = DaySpan(whole.first + third, whole.last - third)
+        ends = {"middle": middle, "end": DaySpan(whole.last - third + ONE_DAY, whole.last)}
+        return ends.get(m[4].lower(), DaySpan(whole.first, whole.first + third - ONE_DAY))
     unit, which = m[3].lower().rstrip("s"), m[1].lower()
     uncounted = _FEW_DAYS if m[3].lower() == "days" else 1
     count = (NUMBERS.get(m[2].lower()) or int(m[2])) if m[2] else uncounted
     if unit == "half":
-        middle = _month_middle(whole)
+        middle_day = _month_middle(whole)
         return (
-            DaySpan(whole.first, middle)
+            DaySpan(whole.first, middle_day)
             if which in ("first", "1st")
-            else DaySpan(middle + ONE_DAY, whole.last)
+            else DaySpan(middle_day + ONE_DAY, whole.last)
         )
     if unit == "weekend":
         return _weekend_of(whole, which)
@@ -464,14 +558,10 @@ def _month_middle(whole: DaySpan) -> date:
     return first + ONE_DAY * ((last - first).days // 2)
 
 
-def quarter(number: int, year: int) -> DaySpan:
-    """A quarter of a year."""
-    return months_of(year, 3 * number - 2, 3)
-
-
-def _latest_quarter(number: int, today: date) -> DaySpan:
-    """The last quarter of this number that has begun."""
-    return quarter(number, today.year if 3 * number - 2 <= today.month else today.year - 1)
+def _quarter(number: int, year: str | None, today: date) -> DaySpan:
+    """A quarter of a year; without one, the last of this number that has begun."""
+    latest = today.year if 3 * number - 2 <= today.month else today.year - 1
+    return months_of(_year_of(year, today) or latest, 3 * number - 2, 3)
 
 
 def _iso_week(year: int, number: int) -> DaySpan | None:
@@ -491,25 +581,27 @@ READ_CHARS = 4_000  # of a stored text, searched for a time: every candidate is
 
 # Without one of these no text names a time: most questions end here.
 _MAY_NAME = re.compile(
-    r"\d{4}|\d/\d|\bQ[1-4]\b|\b(?:kw|cw|week) ?\d|yesterday|today|tonight|tomorrow|\bago\b"
-    r"|\b(?:last|past|previous|this|current|next) \w"
-    r"|\bon (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:since|before|after|until|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"\d{4}|\d/\d|\bQ[1-4]\b|\b(?:kw|cw|week) ?\d|yesterday|today|tonight|tomorrow|\bago\b|coming|next|ahead of us|the weekend"
+    r"|\b(?:last|past|previous|this|current) \w|quarter|the year|(?:of|in) the (?:week|month)|in the (?:near )?future|the \d|before last"
+    r"|\b(?:on|for|since|before|after|until|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day|spring|summer|autumn|\bfall|winter"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\b|\bim m",
     re.I,
 )
 _WORDS = re.compile(r"[^\W_]+(?:['’]\w+)?")
 # Words of a question that asks for a time and nothing more.
-_EMPTY_WORDS = parse_words(read_sections("question_words")["next to a time"])
+_QUESTION_WORDS = read_sections("question_words")
+_EMPTY_WORDS, _WRONG_WORDS = (parse_words(_QUESTION_WORDS[name]) for name in ("next to a time", "went wrong"))
 _YEAR_ALONE = re.compile(r"^\W*\d{4}\W*$")
 
 
 @dataclass(frozen=True)
 class _ReadTimes:
-    """The times that a text names, the words that name them, and whether it asks for nothing else."""
+    """The times that a text names, the words that name them, and whether it asks for nothing else, or what went wrong then."""
 
     times: tuple[NamedTime, ...] = ()
     words: str = ""
     is_alone: bool = False
+    asks_wrong: bool = False
 
 
 def read_times(text: str, *, today: date | None = None, order: str | None = None) -> _ReadTimes:
@@ -520,7 +612,7 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
     if _MAY_NAME.search(text) is None:
         return _ReadTimes()
     today = today or timezone.localdate()
-    phrases = _Phrases(text)
+    phrases = _Phrases(_YEAR_BEFORE.sub(r"\2 \1", text))
     _mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
     _mark_beside(phrases, today=today)
     _mark_relative(phrases, today=today)
@@ -532,4 +624,5 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
         phrases.restore(" ".join(found)),
         words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,
+        asks_wrong=words <= _EMPTY_WORDS | _WRONG_WORDS and not words <= _EMPTY_WORDS,
     )

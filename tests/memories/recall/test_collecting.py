@@ -9,9 +9,11 @@ from django.core.management import call_command
 
 from access.models import Group
 from memories.embedding import Encoder
-from memories.models import IndexState, Piece
+from memories.language.word_forms import root
+from memories.models import IndexState, Memory, Piece
 from memories.recall import RecallRequest, recall
-from memories.recall.choosing import Collects, Excerpts, choose_count, read_collecting, share_room
+from memories.recall.choosing import Excerpts, choose_count, share_room
+from memories.recall.collecting import Asker, Collects, read_collecting
 from tests.memories.builders import row
 from tests.people import person
 
@@ -38,6 +40,30 @@ MANY = [
     "¿Cuántas veces falló la exportación?".lstrip("¿"),
     "Quante volte è fallito il deploy?",
     "Podsumuj spotkanie",
+]
+ALL = {
+    "How many projects do we run?": "project",
+    "how many open tickets are there": "ticket",
+    "Which customers exist?": "custo",
+    "What are our hosts?": "host",
+    "Count the projects.": "project",
+    "List all of our vendors": "vendo",
+    "What is the number of hosts?": "host",
+}
+ONESELF = [
+    "What do you know about me?",
+    "Who am I?",
+    "Tell me about myself",
+    "What are my preferences?",
+    "What have you stored about the user so far?",
+    "Was weißt du über mich?",
+]
+NOT_ONESELF = [
+    "Who am?",
+    "What is my dog called?",
+    "What do you know about Maria?",
+    "Who told me about the outage?",
+    "",
 ]
 IN_ORDER = [
     "In which order did we migrate the services?",
@@ -68,17 +94,58 @@ ONE = [
 
 @pytest.mark.parametrize("question", MANY)
 def test_a_question_that_asks_for_many_collects(question: str) -> None:
-    assert read_collecting(question) is Collects.BEST_FIRST
+    assert read_collecting(question).collects is Collects.BEST_FIRST
+
+
+@pytest.mark.parametrize(("question", "thing"), ALL.items())
+def test_a_question_for_all_of_a_thing_says_of_which(question: str, thing: str) -> None:
+    assert root(read_collecting(question).thing) == root(thing)
+
+
+@pytest.mark.parametrize(
+    "question", [*MANY, *ONE, "How many days do we have?", "How many hosts do we have in York?"]
+)
+def test_other_questions_name_no_thing(question: str) -> None:
+    assert not read_collecting(question).thing
+
+
+@pytest.mark.parametrize("question", ONESELF)
+def test_a_question_about_oneself_is_known(question: str) -> None:
+    assert read_collecting(question).is_oneself
+
+
+@pytest.mark.parametrize("question", [*NOT_ONESELF, *ONE])
+def test_a_question_about_something_of_oneself_is_another(question: str) -> None:
+    assert not read_collecting(question).is_oneself
+
+
+@pytest.mark.parametrize(
+    ("text", "author", "is_own"),
+    [
+        ("I like tea.", 1, True),
+        ("I like tea.", 2, False),  # another person's I
+        ("Her name is on my list.", None, True),
+        ("The user prefers tea.", 1, True),
+        ("User accounts are locked after five attempts.", 1, False),
+        ("Ann prefers tea.", 2, True),
+        ("Ann Meier prefers tea.", 2, True),
+        ("Ann Smith prefers tea.", 2, False),
+        ("Maria says that Ann prefers tea.", 2, False),
+    ],
+)
+def test_a_statement_tells_of_the_person_who_asks(text: str, author: int | None, is_own: bool) -> None:
+    asker = Asker(1, ("ann",), "meier")
+    assert asker.is_told_by(Memory(content=text, author_id=author), ()) == is_own
 
 
 @pytest.mark.parametrize("question", IN_ORDER)
 def test_a_question_that_asks_for_an_order_collects_in_time(question: str) -> None:
-    assert read_collecting(question) is Collects.OLDEST_FIRST
+    assert read_collecting(question).collects is Collects.OLDEST_FIRST
 
 
 @pytest.mark.parametrize("question", ONE)
 def test_a_question_that_asks_for_one_fact_does_not_collect(question: str) -> None:
-    assert read_collecting(question) is Collects.NOTHING
+    assert read_collecting(question).collects is Collects.NOTHING
 
 
 def test_room_that_short_texts_leave_goes_to_the_others() -> None:
@@ -94,7 +161,7 @@ def test_fewer_memories_are_taken_where_each_would_have_too_little_room() -> Non
     rows = [Row(key) for key in range(40)]
     marks = dict.fromkeys(range(40), 25)
     counts = dict.fromkeys(range(40), 200)
-    assert len(choose_count(rows, counts, marks, 10_000)) == 30  # type: ignore[arg-type]
+    assert len(choose_count(rows, counts, marks, 10_000)) == 40  # type: ignore[arg-type]
     assert len(choose_count(rows, counts, marks, 1_625)) == 25  # type: ignore[arg-type]  # 40 tokens of text each
     assert len(choose_count(rows, counts, marks, 1_000)) == 20  # type: ignore[arg-type]  # 25 each
     assert len(choose_count(rows, counts, marks, 410)) == 10  # type: ignore[arg-type]  # 16 each

@@ -14,6 +14,7 @@ from tests.memories.recall.dates.questions import (
     TIME_AND_MORE,
     UNDATED,
     WRITTEN,
+    WRONG,
 )
 
 
@@ -62,6 +63,12 @@ def test_a_question_without_a_time_gets_none(question: str) -> None:
 @pytest.mark.parametrize("question", TIME_ALONE)
 def test_a_question_for_a_time_alone_is_known(question: str) -> None:
     assert read_times(question, today=NOW.date(), order="dmy").is_alone
+
+
+@pytest.mark.parametrize("question", WRONG)
+def test_a_question_for_what_went_wrong_is_known(question: str) -> None:
+    found = read_times(question, today=NOW.date(), order="dmy")
+    assert (found.is_alone, found.asks_wrong) == (False, True)
 
 
 @pytest.mark.parametrize("question", [*TIME_AND_MORE, *UNDATED])
