@@ -38,12 +38,16 @@ OUTAGES = [
 ]
 SURE, UNSURE = "PostgreSQL database of the ledger", "Qui a choisi PostgreSQL pour notre base ?"
 ABOUT_PORT, ABOUT_OWNER, UNKNOWN = "What is the deploy port?", "Who owns the cart?", "photosynthesis"
-ABOUT_LEAD, ABOUT_RULE = "Who leads the billing team?", "When are invoices sent?"
+ABOUT_RUNNER, ABOUT_LEAD, ABOUT_RULE = (
+    "Who runs Nimbus?",
+    "Who leads the billing team?",
+    "When are invoices sent?",
+)
 ABOUT_SENSORS, ABOUT_OUTAGES = (
     "What do the greenhouse sensors need in October?", "How many times has the nightly export failed?",
 )  # fmt: skip
 DOUBT = "By words alone, low confidence"
-CART = "Cart —owned_by→ Anna Berg"
+CART, NIMBUS = "Cart —owned_by→ Anna Berg", "Nimbus —run_by→ Tariq Noor"
 Ask = Callable[[str], Any]
 
 
@@ -53,6 +57,8 @@ def stored(owner: Caller, garden: Group) -> dict[str, str]:
     proof = owner.store("The shop's cart moved to Anna Berg in spring.")["id"]
     relation = {"subject": "Cart", "predicate": "owned by", "object": "Anna Berg", "group": "ledger"}
     owner.post("/relations", relation | {"evidence": [proof]}, status=201)
+    alone = {"subject": "Nimbus", "predicate": "run by", "object": "Tariq Noor"}
+    owner.post("/relations", relation | alone, status=201)
     ids = {CART: proof} | {
         text: owner.store(text)["id"] for text in (PORT, OTHER_PORT, DATABASE, NOW_LEADS, RULE)
     }
@@ -116,6 +122,9 @@ def test_a_face_for_programs_has_every_part_of_an_answer(ask: Ask, stored: dict[
     [relation] = ask(ABOUT_OWNER)["relations"]
     assert CART in relation["line"]
     assert relation["evidence"] == [stored[CART]]
+    alone = ask(ABOUT_RUNNER)
+    assert NIMBUS in alone["relations"][0]["line"]
+    assert (alone["results"], alone.get("abstained", False), alone["confidence"]) == ([], False, "high")
     sure, unsure, unknown = ask(SURE), ask(UNSURE), ask(UNKNOWN)
     assert [each["id"] for each in (sure["results"][0], unsure["results"][0])] == [stored[DATABASE]] * 2
     assert (sure["confidence"], unsure["confidence"]) == ("high", "low")
@@ -148,24 +157,28 @@ def test_a_face_for_readers_has_every_part_of_an_answer(
     def short(text: str) -> str:
         return short_id(UUID(stored[text]))
 
-    answers = {
-        each: ask(each)
-        for each in (ABOUT_PORT, ABOUT_OWNER, SURE, UNSURE, ABOUT_LEAD, ABOUT_RULE, ABOUT_SENSORS, ABOUT_OUTAGES)
-    }
     # An agent has their ids in the structured part.
     behind = [] if nothing == "Nothing stored in" else map(short, OUTAGES)
     parts = {
         "results": (ABOUT_PORT, [PORT, OTHER_PORT]),
-        "conflicts": (ABOUT_PORT, [f"in conflict with {short(PORT)}", f"in conflict with {short(OTHER_PORT)}"]),
+        "conflicts": (
+            ABOUT_PORT,
+            [f"in conflict with {short(PORT)}", f"in conflict with {short(OTHER_PORT)}"],
+        ),
         "relations": (ABOUT_OWNER, [CART, "by alice", "0.70", short(CART)]),
-        "confidence": (UNSURE, [DATABASE, DOUBT]),
+        "relations alone": (ABOUT_RUNNER, [NIMBUS]),
+        "doubt": (UNSURE, [DATABASE, DOUBT]),
         "coming": (ABOUT_LEAD, [NOW_LEADS, THEN_LEADS, "2999"]),
         "also in": (ABOUT_RULE, [short(RULE), short(SAME_RULE)]),
         "around": (ABOUT_SENSORS, TURNS),
         "events": (ABOUT_OUTAGES, [*OUTAGES, *behind]),
     }
+    answers = {question: ask(question) for question in (SURE, *(question for question, _ in parts.values()))}
     missing = [
-        (part, text) for part, (question, texts) in parts.items() for text in texts if text not in answers[question]
+        (part, text)
+        for part, (question, texts) in parts.items()
+        for text in texts
+        if text not in answers[question]
     ]
     assert missing == []
     assert "ow confidence" not in answers[SURE]
