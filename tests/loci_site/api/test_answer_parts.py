@@ -184,3 +184,22 @@ def test_a_face_for_readers_has_every_part_of_an_answer(
     assert "ow confidence" not in answers[SURE]
     assert nothing in ask(UNKNOWN)
     assert not [question for question, answer in answers.items() if nothing in answer]
+
+
+def test_a_context_given_to_any_face_is_stored_and_shown(owner: Caller, alice: User) -> None:
+    actor, browser = actor_for_secret(owner.secret, via="mcp"), Client()
+    browser.force_login(alice)
+    owner.store(PORT, context="retro of the pelican team")
+    Agent(actor).answer("store_memory", content=DATABASE, group="ledger", context="retro of the pelican team")
+    call_command(
+        "remember", RULE, "--group", "ledger", "--context", "retro of the pelican team", stdout=io.StringIO()
+    )
+    for memory in (found := Memory.objects.all()):
+        shown = owner.get(f"/memories/{memory.id}")["metadata"]
+        assert shown == memory.metadata == {"context": "retro of the pelican team"}
+        assert "retro of the pelican team" in browser.get(f"/app/memories/{memory.id}/").content.decode()
+        assert "pelican" in json.dumps(Agent(actor).answer("memory_inspect", id=str(memory.id)))
+    assert len(found) == 3
+    assert {each["content"] for each in owner.post("/recall", {"query": "pelican", "group": "ledger"})["results"]} == {
+        PORT, DATABASE, RULE,
+    }  # fmt: skip
