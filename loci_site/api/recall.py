@@ -10,7 +10,7 @@ from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
-from loci_site.api.schemas.answers import list_of, page_of, responses, written
+from loci_site.api.schemas.answers import page_of, responses, written
 from loci_site.api.schemas.requests import (
     CheckpointIn,
     CheckpointsQuery,
@@ -23,7 +23,15 @@ from loci_site.api.schemas.requests import (
 from loci_site.hooks.repository import with_last_checkout
 from memories.browse.recalls import LoggedRecallOut, find_recall, list_recalls, with_hits
 from memories.browse.serializers import CheckpointOut, PackOut, RecalledOut, SavedOut
-from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, SuggestionOut, suggest
+from memories.browse.suggest import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    SuggestedOut,
+    SuggestedThreadOut,
+    SuggestionOut,
+    suggest,
+    suggest_threads,
+)
 from memories.language.cleaning import clean_line
 from memories.review.feedback import FeedbackOut, give_feedback
 from memories.sessions.checkpoints import save_checkpoint
@@ -111,7 +119,7 @@ def add_feedback(request: HttpRequest, body: FeedbackIn) -> HttpResponse:
     return answer(FeedbackOut.json(give_feedback(actor_of(request), **dict(body))))
 
 
-@router.get("/suggest", response=responses(list_of(SuggestionOut)))
+@router.get("/suggest", response=responses(SuggestedOut))
 def suggest_memories(
     request: HttpRequest,
     q: str,
@@ -119,8 +127,15 @@ def suggest_memories(
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     by_meaning: bool = False,
 ) -> HttpResponse:
-    """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls.
-    `by_meaning` searches by meaning only: it needs the model, and suits a pause in typing.
+    """Suggest memories in any state, and threads by their titles, for the text typed so far. Suggestions are neither logged
+    nor counted as recalls. `by_meaning` searches memories by meaning only: it needs the model, and suits a pause in typing.
     """
-    found = suggest(actor_of(request), q, group=group, limit=limit, by_meaning=by_meaning)
-    return answer({"items": [SuggestionOut.json(each) for each in found]})
+    actor = actor_of(request)
+    found = suggest(actor, q, group=group, limit=limit, by_meaning=by_meaning)
+    threads = [] if by_meaning else suggest_threads(actor, q, group=group)
+    return answer(
+        {
+            "items": [SuggestionOut.json(each) for each in found],
+            "threads": [SuggestedThreadOut.json(each) for each in threads],
+        }
+    )

@@ -24,8 +24,7 @@ from memories.recall import RecallRequest, recall
 from memories.types import State, Trust
 
 RECENT = 20
-MAX_RESULTS = 20
-# People read a page: more than an agent's context takes, and few enough to be fast.
+# A page holds longer texts than an agent's context.
 _PAGE_TOKENS = 12_000
 GROUP_IN_SESSION = "workspace-group"
 _FLAGGABLE = frozenset({Trust.ACTIVE, Trust.VERIFIED})
@@ -63,8 +62,7 @@ def search(request: HttpRequest) -> HttpResponse:
     }
     if query and group:
         context["recalled"] = recall(
-            actor,
-            RecallRequest(query=query, group=group.slug, max_results=MAX_RESULTS, token_budget=_PAGE_TOKENS),
+            actor, RecallRequest(query=query, group=group.slug, token_budget=_PAGE_TOKENS)
         )
     else:
         # Without a group these are the global memories, filtered by words only.

@@ -61,7 +61,7 @@ def trim_schema(schema: Schema) -> Schema:
 
 
 # In a store that is older than the rule, facts are global by default: see memories.draft.default_scope().
-_SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
+_SCOPE_HELP = "default group (older stores: events only); global: all groups"
 
 
 def _enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
@@ -124,6 +124,7 @@ async def store_memory(
     source: Annotated[str, Field(description="file, URL or person")] = "",
     metadata: dict[str, Any] = {},  # noqa: B006 - never mutated
     anchor_commit: Annotated[str, Field(description="commit it needs")] = "",
+    context: str = "",
     allow: tuple[str, ...] = (),
 ) -> CallToolResult:
     """Store what later sessions should know: a decision, fact, preference, fix or lesson. Call it as soon as you learn
@@ -144,6 +145,7 @@ async def store_memory(
         source=source,
         metadata=metadata,
         anchor_commit=anchor_commit,
+        context=context,
         allow=allow,
     )
     return await _write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
@@ -228,9 +230,9 @@ async def memory_stats(group: str = "") -> CallToolResult:
 
 
 async def store_relation(
-    subject: Annotated[str, Field(description="name or memory id")],
+    subject: Annotated[str, Field(description="name or id")],
     predicate: Annotated[str, Field(description="uses, owns, part_of …")],
-    object: Annotated[str, Field(description="name or memory id")],  # noqa: A002 - the argument's name
+    object: Annotated[str, Field(description="name or id")],  # noqa: A002 - the argument's name
     group: str = "",
     evidence: Annotated[tuple[str, ...], Field(description="ids of memories that prove it")] = (),
     confidence: Confidence = DEFAULT_CONFIDENCE,
@@ -282,7 +284,7 @@ async def checkpoint(
         WithJsonSchema(
             {
                 "anyOf": [{"type": "object"}, {"type": "string"}],
-                "description": "what is done, what is next, what is open",
+                "description": "what is done, next and open",
             }
         ),
     ],

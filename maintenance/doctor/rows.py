@@ -178,7 +178,7 @@ def stale_contexts() -> Iterator[Memory]:
 
     What is quarantined gets its context when it is released.
     """
-    rows = Memory.objects.defer("filter", "metadata").order_by("key")
+    rows = Memory.objects.defer("filter").order_by("key")
     alone = rows.filter(Q(thread=None) | Q(position=None), state=State.LIVE)
     for memory in alone.iterator(chunk_size=CHUNK_ROWS):
         if context_of(memory, []) != memory.context:

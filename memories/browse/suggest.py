@@ -33,12 +33,13 @@ from memories.language.word_forms import (
     spell_out,
     words_without_forms,
 )
-from memories.models import Memory
+from memories.models import Memory, Thread
 from memories.queries.versions import find_memory, heads_within
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_starting_with
 from memories.search.rows import PrefixMatch, read_memories, read_sort_fields
+from memories.sessions.conversations import find_conversation, labelled
 from memories.store.pieces import available_encoder, indexed_model
 from memories.store.withdrawn.left_out import find_left_out, find_left_out_at_home
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
@@ -93,6 +94,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 8, 20
 MIN_COSINE = 0.47  # of a memory that is shown for its meaning alone
 MAX_CHARS = 200
 MAX_WORDS = 8
+_MAX_THREADS = 3
 MAX_FORMS = 32  # pairs of letters, names with signs
 _MIN_PREFIX_CHARS = 2  # a tenth of all words begin with the same letter
 _MAX_SORTED = 40  # newest matches that are put in order
@@ -143,6 +145,45 @@ class SuggestionOut(Answer):
     date: Annotated[Day, ShownAs("memory.moment")]
     thread: Annotated[str | None, ShownAs("memory.thread.name")]
     source: Annotated[str, ShownAs("memory.source")]
+
+
+@dataclass(frozen=True)
+class _SuggestedThread:
+    """A thread that the user may mean: its title, else its name, with the matches."""
+
+    thread: Thread
+    excerpt: Excerpt
+
+
+class SuggestedThreadOut(Answer):
+    """A suggested thread: a line of its title, or of its name if it has no title, with the ranges that match."""
+
+    id: Annotated[UUID, ShownAs("thread.id")]
+    text: Annotated[str, ShownAs("excerpt.text")]
+    marks: Annotated[tuple[tuple[int, int], ...], ShownAs("excerpt.marks")]
+    group: Annotated[str, ShownAs("thread.group.slug")]
+    date: Annotated[Day, ShownAs(lambda each, _: each.thread.active_at or each.thread.created_at)]
+
+
+class SuggestedOut(Answer):
+    """The memories and the threads that the typed text may mean."""
+
+    items: tuple[SuggestionOut, ...]
+    threads: tuple[SuggestedThreadOut, ...]
+
+
+@answering()
+def suggest_threads(actor: Actor, text: str, *, group: str | None = None) -> list[_SuggestedThread]:
+    """The thread of this id, or the newest readable ones with the typed words in title or name. Raises as suggest() does."""
+    typed = clean_line(text, field="q", max_chars=MAX_CHARS)
+    query_words = words(typed)[:MAX_WORDS]
+    if len("".join(query_words)) < _MIN_PREFIX_CHARS:
+        return []
+    try:
+        rows = [find_conversation(actor, typed)]
+    except (InvalidInput, NotFound):
+        rows = [*labelled(actor, query_words, group)[:_MAX_THREADS]]
+    return [_SuggestedThread(row, excerpt_of(row.label, query_words)) for row in rows]
 
 
 @answering()

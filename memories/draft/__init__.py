@@ -91,6 +91,8 @@ MAX_CHARS: Final = {
     "thread": 200,
     "anchor_commit": 64,
 }  # a mask may be longer than what it replaces
+CONTEXT: Final = "context"  # the key of the metadata that a draft's context becomes
+MAX_CONTEXT_CHARS: Final = 500
 # The row of index_state that keeps the rule of a store that is older than the setting; migration 0005 of access writes it.
 _STORED_RULE: Final = "default_scope"
 _DEFAULT_RULE: Final = ScopeRule.GROUP
@@ -118,7 +120,8 @@ class Draft:
     `group` None means the default; `scope` "" the default of the group, see default_scope(). `thread` names the
     conversation, `position` the place in it (None: after the last). `supersedes` is the id of the memory to replace.
     `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once. `allow` has
-    kinds of guessed secrets that the sender vouches for. `outside`: it comes from outside the team, as what has a web
+    kinds of guessed secrets that the sender vouches for. `context` says where it comes from or what it was about, and
+    becomes a part of the metadata. `outside`: it comes from outside the team, as what has a web
     address as its source always does. `findings` and `removed_characters` say what the checks did.
     """
 
@@ -140,6 +143,7 @@ class Draft:
     expires_at: datetime | None = None
     outside: bool = False
     anchor_commit: str = ""
+    context: str = ""
     removed_characters: int = 0
     allow: tuple[str, ...] = ()
     findings: tuple[TextFinding, ...] = ()
@@ -211,6 +215,9 @@ _VALUES = attrgetter(*_NAMES)
 def check_draft(draft: Draft) -> Draft:
     """The cleaned draft. Raises InvalidInput or TooLarge with the field and what is allowed."""
     limits = settings.LOCI.storage
+    if draft.context:
+        context = clean_line(draft.context, field=CONTEXT, max_chars=MAX_CONTEXT_CHARS)
+        draft = replace(draft, context="", metadata={**check_metadata(draft.metadata), CONTEXT: context})
     # Cleaned before it is read: reading normalises, which takes a heap of combining marks in quadratic time.
     is_web = bool(draft.source) and is_web_source(BY_NAME["source"].kind.clean(draft.source, field="source"))
     content = text_of_html(draft.content) if is_web else draft.content

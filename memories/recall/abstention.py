@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access.limits.deadline import check_time
 from memories.language.cleaning import without_marks
+from memories.language.metadata import metadata_words
 from memories.language.word_forms import DOT, SIGNS, contains_run, has_root, list_forms, root, word_starts
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Memory
@@ -355,9 +356,14 @@ def _measure_nearness(
     )
 
 
+def _own_words(memory: Memory) -> str:
+    """The content, the tags and the words of the metadata."""
+    return " ".join([memory.content, *memory.tags, metadata_words(memory.metadata, memory.source)])
+
+
 def _with_asked_date(memory: Memory, rows: Mapping[int, RankingFields], question: Question) -> str:
-    """The content and tags, with its date in the words that the model reads if the question names that date."""
-    content = " ".join([memory.content, *memory.tags])
+    """Its own words, with its date in the words that the model reads if the question names that date."""
+    content = _own_words(memory)
     row = rows.get(memory.key) if question.dates else None
     if row is None or row.moment is None or not is_dated(row, question.dates):
         return content
@@ -421,7 +427,7 @@ def _lacks_amount(question: Question, ranking: Ranking, judged: Sequence[Memory]
         for memory in judged
         if not ranking.candidates[memory.key].is_turn and not is_filler(memory.key, ranking, question)
     ]
-    shares = shared_word_shares(things, [" ".join([memory.content, *memory.tags]) for memory in told])
+    shares = shared_word_shares(things, [*map(_own_words, told)])
     most = max(shares, default=0.0)
     about = [memory for memory, share in zip(told, shares, strict=True) if share == most] + told[:1]
     return most > 0 and not any(_AMOUNT.search(memory.content) for memory in about)
@@ -555,7 +561,7 @@ def _lacks_names(question: Question, first: Memory) -> bool:
     named = {form for form in _wanted_roots(question.match) if form in capitalised or form.isdigit()}
     if not named or not question.text.rstrip().endswith("?"):  # a task names much that no memory has
         return False
-    return not _find_roots(" ".join([first.content, *first.tags]), named, with_signs=False)
+    return not _find_roots(_own_words(first), named, with_signs=False)
 
 
 def _unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:

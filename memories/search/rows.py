@@ -1,5 +1,6 @@
 """What a search returns, and the rows that it reads: a Visibility as SQL, and the ranking fields of rows inside it."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
+from memories.language.metadata import metadata_words
 from memories.models import Memory
 from memories.queries.visibility import AnyOf, columns_of, place_rule, placeholders, rules_of, to_sql
 from memories.types import VISIBLE_TRUSTS, State, Trust, Type
@@ -31,7 +33,7 @@ class Hit(NamedTuple):
 class RankingFields(NamedTuple):
     """Columns of a memory that ranking uses.
 
-    `tags` are as stored, a JSON list. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
+    `tags` are a JSON list, with the words of the metadata. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
     `stored_moment` is its own moment, or when it was stored, as the database returns it: few questions read it.
     """
 
@@ -95,7 +97,7 @@ _COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name not i
 # A place among rows that the caller may not see would tell of them. A bare column with a time would be read by Django.
 _VISIBLE = f"""
 SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END,
-    CAST(COALESCE(m.valid_from, m.created_at) AS text)
+    CAST(COALESCE(m.valid_from, m.created_at) AS text), m.metadata, m.source
 FROM memories_memory AS m JOIN search_row AS s ON s.key = m.key
 WHERE m.key {{in_list}} AND {{where}}
 """  # noqa: S608 - constants alone
@@ -131,7 +133,16 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     where, params = render(visibility)
     sql = _VISIBLE.format(in_group=in_group, where=where, in_list=dialect().in_list)
     found = fetch(sql, [*groups, dialect().list_param(keys), *params], is_repeated=True)
-    return {row[0]: RankingFields._make(row) for row in found}
+    return {
+        row[0]: _with_metadata(RankingFields._make(row), metadata, source) for *row, metadata, source in found
+    }
+
+
+def _with_metadata(row: RankingFields, metadata: str, source: str) -> RankingFields:
+    if metadata == "{}":
+        return row
+    own = metadata_words(json.loads(metadata), source).split()
+    return row._replace(tags=json.dumps([*json.loads(row.tags), *own])) if own else row
 
 
 @lru_cache(maxsize=64)  # a recall reads several times

@@ -1,4 +1,4 @@
-"""Positions in threads, and the columns that serve search: a memory's context in its thread, and tokens that filter.
+"""Positions in threads, and the columns that serve search: a memory's context, and tokens that filter.
 
 For one new memory, and for many with a fixed number of queries.
 """
@@ -15,6 +15,7 @@ from access.errors import Conflict
 from access.models import Group
 from memories.draft import MAX_POSITION, Draft
 from memories.language.cleaning import first_words
+from memories.language.metadata import metadata_words
 from memories.language.word_forms import forms_of
 from memories.models import Memory, Thread
 from memories.types import VISIBLE_TRUSTS, State, Trust
@@ -147,7 +148,19 @@ def _read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
         .annotate(place=place)
         .filter(place__lte=2)
         .order_by("position")
-        .only("key", "thread_id", "scope", "position", "state", "trust", "content", "context", "tags")
+        .only(
+            "key",
+            "thread_id",
+            "scope",
+            "position",
+            "state",
+            "trust",
+            "content",
+            "context",
+            "tags",
+            "metadata",
+            "source",
+        )
     )
     ends: defaultdict[Line, list[Memory]] = defaultdict(list)
     for row in rows:
@@ -212,10 +225,11 @@ def filter_tokens(memory: Memory) -> str:
 
 
 def context_of(memory: Memory, neighbours: Iterable[Memory]) -> str:
-    """The context column: tags, then the first words of each neighbour in the thread."""
+    """The context column: tags, the first words of each neighbour in the thread, then those of the metadata."""
     parts = [
         " ".join(memory.tags),
         *(first_words(neighbour.content, NEIGHBOUR_WORDS) for neighbour in neighbours),
+        metadata_words(memory.metadata, memory.source),
     ]
     return "\n".join(part for part in parts if part)
 

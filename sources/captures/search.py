@@ -11,7 +11,7 @@ from memories.browse.suggest import MAX_LIMIT, Excerpt, excerpt_of, suggest
 from memories.language.cleaning import clean_line
 from memories.models import Memory, Thread
 from memories.search.query_terms import words
-from memories.sessions.conversations import readable
+from memories.sessions.conversations import labelled
 from memories.types import State
 from sources.captures.keep import PLATFORM, SentConversation, check_name
 
@@ -83,17 +83,11 @@ def search_panel(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
 
 def _find_by_title(actor: Actor, asked: PanelQuery) -> list[PanelItem]:
     wanted = words(asked.query)[:MAX_WORDS]
-    if not wanted:
-        return []
-    rows = readable(actor, asked.group).exclude(title="").select_related("group")
-    for word in wanted:
-        rows = rows.filter(title__icontains=word)
+    rows = labelled(actor, wanted, asked.group).exclude(title="")
     rows = rows.filter(platform=asked.platform) if asked.platform else rows
     rows = rows.filter(active_at__gte=asked.after) if asked.after else rows
     rows = rows.filter(active_at__lt=asked.before) if asked.before else rows
-    titled = [
-        (row, excerpt_of(row.title, wanted)) for row in rows.order_by("-active_at", "-key")[:_MAX_TITLES]
-    ]
+    titled = [(row, excerpt_of(row.title, wanted)) for row in rows[:_MAX_TITLES]]
     return [
         PanelItem(
             "conversation", str(row.id), row.title, row.platform, row.url, row.name, row.group.slug,

@@ -94,6 +94,38 @@ def test_matches_of_all_groups_appear_while_one_types(page_as: PageAs, site: Sit
     expect(page.get_by_role("main")).to_contain_text("Łódź")
 
 
+def test_a_thread_is_offered_by_its_title_while_one_types(page_as: PageAs, site: Site, axe: Check) -> None:
+    site.store("Ben: We repaint the jetty.", type="episodic", thread="harbour-meeting")
+    page = page_as("alice")
+    page.goto("/app/")
+    page.get_by_role("searchbox").press_sequentially("harbour")
+    found = page.get_by_role("region", name="Matches while typing").get_by_role(
+        "link", name="harbour-meeting"
+    )
+    expect(found).to_contain_text("Thread")
+    axe(page)
+    found.click()
+    expect(page.get_by_role("main")).to_contain_text("We repaint the jetty.")
+    page.goto("/admin/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("harbour")
+    expect(page.get_by_role("option").first).to_contain_text("harbour-meeting")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/app/conversations/*/")
+
+
+def test_relations_alone_are_an_answer_on_the_page(page_as: PageAs, site: Site, axe: Check) -> None:
+    relation = {"subject": "Nimbus", "predicate": "run by", "object": "Tariq Noor", "group": "ledger"}
+    site.call("alice", "POST", "relations", relation)
+    page = page_as("mia")
+    for address in ("/app/?group=ledger&q=Who+runs+Nimbus", "/app/?group=ledger&q=who+runs+nimbus%3F"):
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Relations")).to_be_visible()
+        expect(page.get_by_role("main")).to_contain_text("Nimbus —run_by→ Tariq Noor")
+        expect(page.get_by_role("heading", name="No answer found")).to_have_count(0)
+        axe(page)
+
+
 def test_a_fault_stands_at_its_field(page_as: PageAs, guard: Guard, axe: Check) -> None:
     guard.allow("422")
     page = page_as("mia")

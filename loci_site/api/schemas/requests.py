@@ -43,6 +43,9 @@ class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
         None, description="Default: group, unless the group or access.default_scope has another rule."
     )
     thread: str = ""
+    context: str = Field(
+        "", description="Where it comes from or what it was about: becomes metadata.context."
+    )
     supersedes: str | None = Field(None, description="Id of the memory that this one replaces.")
     allow: list[str] = Field(
         [], description="Kinds of guessed secrets that are false alarms, such as password."

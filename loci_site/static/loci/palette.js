@@ -49,11 +49,11 @@
       ];
     }
 
-    let found = [];
+    let found = [], titled = [];
     async function ask(mine, text, byMeaning) {
       // A trailing space marks the last word as complete, so the text is not trimmed.
       const query = new URLSearchParams({ q: input.value, by_meaning: byMeaning });
-      let items = [];
+      let items = [], threads = [];
       try {
         const response = await fetch(`${dialog.dataset.suggest}?${query}`, { headers: { Accept: "application/json" } });
         if (!response.ok) {
@@ -61,7 +61,7 @@
           if (mine === latest) note.textContent = fault.message || t("The search failed ({status}).", { status: response.status });
           return;
         }
-        items = (await response.json()).items;
+        ({ items, threads } = await response.json());
       } catch {
         if (mine === latest) note.textContent = t("Cannot reach the server.");
         return;
@@ -69,28 +69,34 @@
       if (mine !== latest) return;
       const known = byMeaning ? found : [];
       const ids = new Set(known.map((item) => item.id));
+      if (!byMeaning) titled = threads;
       found = [...known, ...items.filter((item) => !ids.has(item.id))];
       show(mine, found, text, byMeaning);
     }
 
     function show(mine, items, text, isComplete = false) {
       if (mine !== latest) return;
+      if (text.length < LEAST) titled = [];
       if (!items.length) found = [];
       const wanted = text.toLowerCase();
       const fitting = pages.filter((page) => !wanted || page.label.toLowerCase().includes(wanted)).slice(0, wanted ? 4 : 20);
       const keep = chosen >= 0 && list.children[chosen] ? list.children[chosen].dataset.href : "";
-      list.replaceChildren(...items.map(memoryOption), ...fitting.map(pageOption), ...(wanted.length >= LEAST ? [askOption(text)] : []));
+      list.replaceChildren(...items.map(memoryOption), ...titled.map(threadOption), ...fitting.map(pageOption), ...(wanted.length >= LEAST ? [askOption(text)] : []));
       [...list.children].forEach((option, at) => { option.id = `palette-option-${at}`; });
       input.setAttribute("aria-expanded", String(list.children.length > 0));
       const again = [...list.children].findIndex((option) => option.dataset.href === keep);
       choose(again >= 0 ? again : 0);
-      note.textContent = wanted.length >= LEAST && (items.length || isComplete) ? t(items.length === 1 ? "1 memory found" : "{count} memories found", { count: items.length }) : "";
+      note.textContent = wanted.length >= LEAST && (items.length || (isComplete && !titled.length)) ? t(items.length === 1 ? "1 memory found" : "{count} memories found", { count: items.length }) : "";
     }
 
     function memoryOption(item) {
       const href = `${dialog.dataset.memory}${item.id}/change/`;
       const details = [item.group, item.thread || item.source, item.date, item.state === "live" ? "" : t.word(item.state), HOW[item.how] || ""];
       return option(href, ICONS[item.type] || "neurology", marked(item.text, item.marks), details.filter(Boolean).join(" · "), item.state !== "live");
+    }
+
+    function threadOption(thread) {
+      return option(dialog.dataset.thread.replace("ID", thread.id), "forum", marked(thread.text, thread.marks), [t("Thread"), thread.group, thread.date].join(" · "));
     }
 
     function pageOption(page) {

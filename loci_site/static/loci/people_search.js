@@ -32,8 +32,8 @@
             const body = await response.json();
             if (mine !== latest) return known;
             if (!response.ok) { note.textContent = body.message; box.hidden = false; return known; }
-            const ids = new Set(known.map((item) => item.id));
-            const found = [...known, ...body.items.filter((item) => !ids.has(item.id))];
+            const ids = new Set();
+            const found = [...known, ...body.items, ...body.threads].filter((item) => !ids.has(item.id) && ids.add(item.id));
             show(found, text);
             return found;
         } catch {
@@ -56,10 +56,10 @@
 
     function line(item) {
         const link = part("a", "line");
-        link.href = box.dataset.memory.replace("ID", item.id);
+        link.href = (item.type ? box.dataset.memory : box.dataset.thread).replace("ID", item.id); // a thread has no type
         const text = part("span", "text"), about = part("span", "about");
         text.append(marked(item.text, item.marks));
-        const details = [item.state === "live" ? "" : t.word(item.state), item.trust === "active" ? "" : t.word(item.trust), t.word(item.type), item.group, item.thread || item.source, item.date, HOW[item.how]];
+        const details = !item.type ? [t("Thread"), item.group, item.date] : [item.state === "live" ? "" : t.word(item.state), item.trust === "active" ? "" : t.word(item.trust), t.word(item.type), item.group, item.thread || item.source, item.date, HOW[item.how]];
         about.append(...details.filter(Boolean).map((detail) => Object.assign(part("span", ""), { textContent: detail })));
         link.append(text, about);
         const entry = document.createElement("li");

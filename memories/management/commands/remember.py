@@ -52,12 +52,13 @@ class Command(FaceCommand):
         *field_options(FIELDS),
         THREAD,
         option("--supersedes", metavar="ID", help="id of the memory that this one replaces"),
+        option("--context", help="where it comes from or what it was about"),
         ALLOW,
     )
 
     def act(self, options: dict[str, Any]) -> int:
         draft = Draft(
-            read_text(options["content"]), group=options["group"], thread=options["thread"],
+            read_text(options["content"]), group=options["group"], thread=options["thread"], context=options["context"] or "",
             supersedes=options["supersedes"] or None, allow=tuple(options["allow"]), **read_fields(options, FIELDS),
         )  # fmt: skip
         drafts = [draft]

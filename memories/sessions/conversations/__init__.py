@@ -1,6 +1,6 @@
 """Conversations as people use them: list and read here, `move.py` moves them, `change.py` tags, deletes and purges them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final
@@ -138,6 +138,14 @@ def _bare_address(address: str) -> str:
     except ValueError:  # brackets that hold no address
         host = ""
     return f"{host.removeprefix('www.')}{parts.path.rstrip('/')}" if host else ""
+
+
+def labelled(actor: Actor, typed: Sequence[str], group: str | None = None) -> QuerySet[Thread]:
+    """The readable threads with all these words in the title, or without a title in the name; newest first."""
+    rows = readable(actor, group).select_related("group") if typed else Thread.objects.none()
+    for word in typed:
+        rows = rows.filter(Q(title__icontains=word) | Q(title="", name__icontains=word))
+    return rows.order_by(Coalesce("active_at", "created_at").desc(), "-key")
 
 
 def readable(actor: Actor, group: str | None = None) -> QuerySet[Thread]:

@@ -98,7 +98,8 @@ def _recall_lines(recalled: RecallResult) -> Iterator[str]:
         yield f"{printable(recalled.doubt)}."
     for each in recalled.relations:
         yield f"  • {printable(each.text)}"
-        yield f"    {_facts([str(each.id), 'relation', each.group, f'{each.since:%Y-%m-%d}', each.trust])}"
+        facts = ["relation", each.group, f"{each.since:%Y-%m-%d}", f"by {each.author}", each.trust]
+        yield f"    {_facts([str(each.id), *facts, *map(str, each.evidence)])}"
     if recalled.collects:
         yield f"Collected, {recalled.collects}:"
     for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
@@ -136,6 +137,8 @@ def _item_lines(rank: int, item: Item) -> Iterator[str]:
     )
     if item.also_in:
         yield indent + f"also said in {', '.join(str(m.id) for m in item.also_in)}"
+    if item.events:
+        yield indent + f"summary of {', '.join(str(m.id) for m in item.events)}"
     if item.coming is not None:
         yield from wrapped(f"{describe_start(item.coming)}: {item.coming.content}")
 

@@ -16,7 +16,7 @@ from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.lifecycle import verbs
-from memories.models import Memory, RecallLog
+from memories.models import Memory, RecallLog, Thread
 from memories.recall_log import COUNTER
 from tests.loci_site.admin.conftest import Remember
 from tests.loci_site.admin.exploring import get, relate, text
@@ -150,7 +150,7 @@ def test_who_enters_one_group_alone_need_not_choose_it(member: Client, bob: User
 def test_nothing_relevant_is_said(owner: Client, remember: Remember) -> None:
     remember("Tomatoes want sun and warm nights.")
     body = text(owner, "recall/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
-    assert "Nothing relevant." in body
+    assert "No answer found" in body
     assert "Closest matches" in body
 
 
@@ -304,6 +304,36 @@ def test_the_search_asks_rest_with_the_session(
     assert Client().get("/api/suggest", {"q": "port"}).status_code == 401
     assert owner.get("/api/suggest", {"q": "port", "limit": "99"}).status_code == 422
     assert owner.get("/api/suggest").status_code == 422
+
+
+def titled(client: Client, typed: str, **asked: Any) -> list[str]:
+    answer = client.get("/api/suggest", {"q": typed} | asked)
+    assert answer.status_code == 200, answer.content
+    return [thread["text"] for thread in json.loads(answer.content)["threads"]]
+
+
+def test_the_search_offers_threads_by_title_name_and_id(
+    owner: Client, member: Client, stranger: Client, remember: Remember
+) -> None:
+    remember("We begin at nine.", thread="standup-october")
+    remember("We begin at ten.", thread="standup-garden", group="garden")
+    remember("We ended.", thread="session-77")
+    thread = Thread.objects.get(name="session-77")
+    assert titled(owner, "stand") == ["standup-garden", "standup-october"]
+    assert titled(owner, "october standup", group="ledger") == ["standup-october"]
+    assert titled(member, "standup") == ["standup-october"]
+    assert titled(stranger, "standup") == titled(stranger, str(thread.id)) == []
+    assert titled(member, str(thread.id)) == titled(member, "session-77") == ["session-77"]
+    Thread.objects.filter(key=thread.key).update(title="Release of the ledger")
+    assert titled(member, "RELEASE led") == ["Release of the ledger"]
+    assert (
+        titled(member, "session-77")
+        == titled(member, "r")
+        == titled(member, "release", by_meaning="true")
+        == []
+    )
+    Thread.objects.filter(key=thread.key).update(deleted_at=timezone.now())
+    assert titled(member, "release") == []
 
 
 def test_a_token_is_bound_to_its_groups(alice: User, ledger: Group, remember: Remember) -> None:

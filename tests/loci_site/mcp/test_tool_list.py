@@ -137,7 +137,7 @@ def test_the_parameters_are_those_of_the_design(alice: Agent) -> None:
     assert parameters == {
         "recall_memory": "query, ids, group, where, max_results, token_budget, summary_only, explain, kinds",
         "store_memory": "content, type, group, scope, thread, tags, confidence, importance, supersedes, "
-        "valid_from, valid_to, expires_at, source, metadata, anchor_commit, allow, idempotency_key",
+        "valid_from, valid_to, expires_at, source, metadata, anchor_commit, context, allow, idempotency_key",
         "get_context": "group, query, token_budget, thread, where",
         "checkpoint": "state, group, thread, idempotency_key",
         "store_relation": "subject, predicate, object, group, evidence, confidence, valid_from, valid_to, "

@@ -61,9 +61,9 @@ FIRST = {
     "valid_to_known_at", "created_at", "retired_at", "state_changed_at", "updated_at", "expires_at", "author_name",
     "client", "run",
 }  # fmt: skip
-# Of a draft, not of its memory: its place, what its sender vouches for, and what the checks said.
+# Of a draft, not of its memory: its place, the context that its metadata has, what its sender vouches for, and what the checks said.
 CHECKED = {"removed_characters", "findings"}
-PLACE = {"group", "thread", "position", "supersedes", "allow"} | CHECKED
+PLACE = {"group", "thread", "position", "supersedes", "allow", "context"} | CHECKED
 NOT_FOR_AGENTS = {"source_ref", "expires_at", "outside", "anchor_commit"}
 # A merge leaves them as the survivor has them, and a summary or a proposed fact has its own.
 OWN_OF_EACH = {
