@@ -296,18 +296,18 @@ def _put_newest_first(ranking: Ranking, question: Question, trace: Trace) -> Ran
     Numbers apart they have the same words, or half of them and nearly the same score. No queries.
     """
     places: list[tuple[frozenset[str], float, list[int]]] = []
-    for at, (key, score) in enumerate([] if question.dates else ranking.scores[:JUDGED_CANDIDATES]):
+    for at, (key, reached) in enumerate([] if question.dates else ranking.scores[:JUDGED_CANDIDATES]):
         row = ranking.rows.get(key)
         if row is None or row.type != Type.EPISODIC or ranking.candidates[key].is_turn:
             continue
         said = frozenset(word for word in bearing_words(fold(row.content)) if word.isalpha())
         for other, best, same in places:
-            is_near = best - score <= NEARLY_SAME_SCORE
+            is_near = best - reached <= NEARLY_SAME_SCORE
             if said == other or (is_near and 2 * len(said & other) >= max(len(said), len(other))):
                 same.append(at)
                 break
         else:
-            places.append((said, score, [at]))
+            places.append((said, reached, [at]))
     order = list(ranking.scores)
     for *_, same in places:
         keys = sorted(
