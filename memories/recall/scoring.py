@@ -212,8 +212,8 @@ def _scale_to_unit(values: list[float]) -> list[float]:
 
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
 # A feature's values, one for each candidate in order; a feature that is 0 for all of them may be missing.
-Features = dict[str, NDArray[np.float64]]
-# Features that are shown as one part of a score.
+_Features = dict[str, NDArray[np.float64]]
+# _Features that are shown as one part of a score.
 _PARTS: Final = {
     "fact_meaning": "meaning", "turn_meaning": "meaning", "long_meaning": "meaning",
     "fact_words": "words", "turn_words": "words", "long_words": "words", "unread_words": "words",
@@ -251,7 +251,7 @@ def score(
     return scores
 
 
-def _add_up(candidates: Sequence[Candidate], features: Features, weights: Weights) -> dict[int, float]:
+def _add_up(candidates: Sequence[Candidate], features: _Features, weights: Weights) -> dict[int, float]:
     parts = (getattr(weights, name) * values for name, values in features.items())
     return dict(zip((c.key for c in candidates), sum(parts, np.zeros(len(candidates))).tolist(), strict=True))
 
@@ -264,7 +264,7 @@ def measure(
     weights: Weights = WEIGHTS,
     related: Mapping[int, str] | None = None,
     group_key: int | None = None,
-) -> Features:
+) -> _Features:
     """The features of each candidate, named as the fields of Weights.
 
     Those of a memory's surroundings compare what the two searches say of it and of others, by their weights.
@@ -294,7 +294,7 @@ def measure(
             log2(c.words / LONG_TURN_WORDS) if c.is_turn and c.words > LONG_TURN_WORDS else 0
             for c in candidates
         ),
-        "tags": _column(fit_of_tags(row.tags, question.subject_words) for row in own),
+        "tags": _column(_fit_of_tags(row.tags, question.subject_words) for row in own),
         "elsewhere": _column(is_elsewhere(row, group_key) for row in own),
         "verified": _column(row.trust == Trust.VERIFIED for row in own),
         "confidence": _column(map(_sureness, own)),
@@ -306,7 +306,7 @@ def _column(values: Iterable[float]) -> NDArray[np.float64]:
     return np.fromiter(values, np.float64)
 
 
-def _measure_searches(candidates: Sequence[Candidate], readable: float) -> Features:
+def _measure_searches(candidates: Sequence[Candidate], readable: float) -> _Features:
     """What the two searches say of each, by the kind of its text.
 
     Meaning counts by the share of the question's letters that the model can read (`readable`, 0–1), and not where the
@@ -333,7 +333,7 @@ def _measure_surroundings(
     rows: Mapping[int, RankingFields],
     found: Mapping[int, float],
     question: Question,
-) -> Features:
+) -> _Features:
     """How each compares with its thread, with what was stored next to it, and with newer ones, by the score that is `found`."""
     check_time()
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
@@ -341,7 +341,7 @@ def _measure_surroundings(
     surroundings = {
         "thread": {key: threads[thread] - found[key] for key, thread in turns.items()},
         "beside": beside_scores(found, rows),
-        "recency": order_of_storing([c.key for c in candidates if not c.is_turn]),
+        "recency": _order_of_storing([c.key for c in candidates if not c.is_turn]),
         "newest": _leads_of_newest(found, turns, rows) if question.asks_state else {},
     }
     return {
@@ -351,7 +351,7 @@ def _measure_surroundings(
     }
 
 
-def _measure_dates(own: Sequence[RankingFields], dates: Sequence[NamedTime]) -> Features:
+def _measure_dates(own: Sequence[RankingFields], dates: Sequence[NamedTime]) -> _Features:
     """Whether each is of the time that the question names; what was so as of a day is told best on that day.
 
     One of the few of a day is of `day` instead of `date`; one that is only inside a bound, of `bound`.
@@ -375,11 +375,11 @@ def claimed_part(row: RankingFields, question: Question) -> float:
     return (
         WEIGHTS.confidence * _sureness(row)
         + WEIGHTS.importance * (row.importance - USUAL_IMPORTANCE)
-        + WEIGHTS.tags * fit_of_tags(row.tags, question.subject_words)
+        + WEIGHTS.tags * _fit_of_tags(row.tags, question.subject_words)
     )
 
 
-def fit_of_tags(tags: str, subject: Collection[str]) -> float:
+def _fit_of_tags(tags: str, subject: Collection[str]) -> float:
     """How far the memory's tags are the question, 0–1: the square of the share of its words, in any ending, that are tags.
 
     Half of a tag is none, and all words of a question together are rarer than each.
@@ -391,7 +391,7 @@ def fit_of_tags(tags: str, subject: Collection[str]) -> float:
     return (len(set[str]().union(*(tag for tag in each if tag <= wanted))) / len(wanted)) ** 2
 
 
-def order_of_storing(keys: Collection[int]) -> dict[int, float]:
+def _order_of_storing(keys: Collection[int]) -> dict[int, float]:
     """The place of each key in the order of storing: 0 for the oldest, 1 for the newest."""
     last = max(len(keys) - 1, 1)
     return {key: at / last for at, key in enumerate(sorted(keys))}

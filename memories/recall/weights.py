@@ -45,7 +45,7 @@ class Weights:
     identifier: float = (
         1.5  # it has the question's identifiers, by their share: more than all other parts together
     )
-    tags: float = 0.8  # its tags are the question, or a part of it (`scoring.fit_of_tags()`); set by hand
+    tags: float = 0.8  # its tags are the question, or a part of it (`scoring._fit_of_tags()`); set by hand
     # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (docs/recall.md):
     # the balance if a group is asked for its own memories twice as often as for another's.
     elsewhere: float = -0.1

@@ -36,7 +36,7 @@ MAX_TURNS: Final = 200  # of one call
 MAX_TITLE_CHARS, MAX_URL_CHARS, MAX_ID_CHARS = 200, 500, 120
 PLATFORM: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}")
-SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}  # as recall knows the speakers
+_SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}  # as recall knows the speakers
 CHANGED: Final = "changed"  # a new version of a turn that was kept before
 DELETED: Final = "the conversation was deleted here"
 
@@ -122,9 +122,9 @@ def _check_conversations(sent: Sequence[SentConversation]) -> None:
         _check_url(each)
         for turn in each.turns:
             check_name(turn.id, _IDENTIFIER, field="turns", allowed="ids of letters, digits and . _ : -")
-            if turn.role not in SPEAKERS:
+            if turn.role not in _SPEAKERS:
                 raise InvalidInput(
-                    f"'{turn.role[:40]}' is not a role.", hint=f"Use {' or '.join(SPEAKERS)}.", field="role"
+                    f"'{turn.role[:40]}' is not a role.", hint=f"Use {' or '.join(_SPEAKERS)}.", field="role"
                 )
 
 
@@ -197,7 +197,7 @@ def _find_thread_of(user: User, sent: SentConversation) -> Thread | None:
 
 def _draft_of(sent: SentConversation, turn: SentTurn, group: Group) -> Draft:
     """A turn as an event of its thread, with its speaker in front, as imports write it."""
-    speaker = SPEAKERS[turn.role]
+    speaker = _SPEAKERS[turn.role]
     return Draft(
         f"{speaker}: {turn.text}",
         type=Type.EPISODIC,

@@ -22,7 +22,7 @@ from memories.search.query_terms import STOP_WORDS, words
 _MAX_SENTENCE_CHARS = 400
 _DAYS_NAMED = 5  # of a sentence with more days, only the first and the last are named
 _RELEVANCE = 0.7  # weight of merit against redundancy: MMR, Carbonell & Goldstein 1998
-IMPORTANCE_WEIGHT = 0.02  # per step of importance above the middle (5)
+_IMPORTANCE_WEIGHT = 0.02  # per step of importance above the middle (5)
 _NUMBER_OR_NAME_WEIGHT = 0.1  # bonus of a sentence with numbers or names
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
@@ -252,7 +252,7 @@ def _rate_sentences(candidates: Sequence[_SourceSentence], sources: Sequence[Sum
         importance = max(sources[at].importance for at in sentence.sources) - 5
         bonus = _NUMBER_OR_NAME_WEIGHT if _NUMBER_OR_NAME.search(sentence.text) else 0.0
         centrality = _sparse_dot(sentence.weights, centred)
-        merits.append(centrality + share + bonus + IMPORTANCE_WEIGHT * importance)
+        merits.append(centrality + share + bonus + _IMPORTANCE_WEIGHT * importance)
     return merits
 
 

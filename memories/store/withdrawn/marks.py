@@ -44,7 +44,7 @@ from memories.store.withdrawn.tombstones import (
 )
 from memories.types import Scope
 
-MAX_CACHED_TEXTS = 20_000
+_MAX_CACHED_TEXTS = 20_000
 MAX_CACHED_GROUPS = 500
 OF_ALL_GROUPS: Final = 0  # in place of a group's key: global texts, whoever withdrew them
 WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
@@ -219,7 +219,7 @@ def _marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
     )
     with _lock:
         _texts[digest] = found
-        if len(_texts) > MAX_CACHED_TEXTS:
+        if len(_texts) > _MAX_CACHED_TEXTS:
             _texts.popitem(last=False)
     return found
 
@@ -245,7 +245,7 @@ def _marks_inside(group: int, marks: Marks, text: str, keys: Sequence[TombstoneK
     )
     with _lock:
         _inside[place] = found
-        if len(_inside) > MAX_CACHED_TEXTS:
+        if len(_inside) > _MAX_CACHED_TEXTS:
             _inside.popitem(last=False)
     return found
 

@@ -235,7 +235,7 @@ def test_a_memory_page_tells_its_versions_and_why_recall_hides_one(owner: Client
 def test_numbers_behind_a_rank_have_words(owner: Client, remember: Remember) -> None:
     memory = remember("The port is 8081.")
     body = text(owner, page(memory) + "?query=port")
-    assert "share of meaning in the score" in body
+    assert "for its meaning" in body
     assert "<dt>fact_meaning" not in body
 
 
