@@ -291,12 +291,15 @@ def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
 
 
 def _put_newest_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
-    """The ranking with events that say the same of different days newest first, in each other's places; as it is if a time is named.
+    """The ranking with events that say the same of different days newest first, in each other's places.
+
+    As it is if the question names a time or a number, which may be what tells them apart.
 
     Numbers apart they have the same words, or half of them and nearly the same score. No queries.
     """
     places: list[tuple[frozenset[str], float, list[int]]] = []
-    for at, (key, reached) in enumerate([] if question.dates else ranking.scores[:JUDGED_CANDIDATES]):
+    is_told_apart = bool(question.dates) or any(map(str.isdigit, question.text))
+    for at, (key, reached) in enumerate([] if is_told_apart else ranking.scores[:JUDGED_CANDIDATES]):
         row = ranking.rows.get(key)
         if row is None or row.type != Type.EPISODIC or ranking.candidates[key].is_turn:
             continue

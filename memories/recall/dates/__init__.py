@@ -96,7 +96,7 @@ def _ordinal_ending(number: int) -> str:
 def is_past(time: NamedTime, today: date) -> bool:
     """Whether a time is a few certain days before today, one or up to MAX_EMPTY_DAYS of a year that is named."""
     span = time.latest(today)
-    if span.first is None or span.last is None or span.last >= today:
+    if span.is_loose or span.first is None or span.last is None or span.last >= today:
         return False
     return time.is_day or (not time.is_open and (span.last - span.first).days < MAX_EMPTY_DAYS)
 

@@ -511,7 +511,10 @@ def _month_first(m: Match, today: date) -> NamedDate | None:
 
 def part_of(m: Match, phrases: _Phrases, today: date) -> DaySpan | None:
     """The first or last days, weeks, weekend or half of a span, or the third of it that is its beginning, middle or end."""
-    whole = phrases.time_of(m[5]).latest(today) if m[5] else _which_span(m[6].lower(), m[7].lower(), today)
+    named = phrases.time_of(m[5]) if m[5] else None
+    if m[4] and isinstance(named, NamedDate) and named.year is None:
+        return None  # February of every year; its end would be that of one
+    whole = named.latest(today) if named else _which_span(m[6].lower(), m[7].lower(), today)
     if whole is None or whole.first is None or whole.last is None:
         return None
     if m[4]:
