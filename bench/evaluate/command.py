@@ -26,7 +26,7 @@ from bench.evaluate.layouts import UNITS, open_set
 from bench.evaluate.metrics import Scores
 from bench.evaluate.question_files import QuerySet
 from bench.evaluate.run import ModeReport, run_queries, store_corpus
-from bench.evaluate.tables import Measurements, as_text, write_between_marks
+from bench.evaluate.tables import Measurements, as_text, marked_tables, write_between_marks
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.models import Memory
@@ -50,7 +50,7 @@ examples:
   python -m bench.evaluate sets/* --budgets              how much evidence 250 to 4,000 tokens hold
   python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
   python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
-  python -m bench.evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
+  python -m bench.evaluate sets/* --write-docs docs/recall.md   the tables of the page
   python -m bench.evaluate longmemeval_s.json            LongMemEval as published; --unit turn: its turns
   python -m bench.evaluate locomo10.json                 LoCoMo as published; --unit session: its sessions
   python -m bench.evaluate BEAM/chats/100K               BEAM's conversations of one size
@@ -131,7 +131,7 @@ class Command(BaseCommand):
             "--write-docs",
             type=Path,
             metavar="FILE",
-            help="measure everything and write the tables into FILE",
+            help="measure what FILE has marks for and write the tables into it",
         )
         parser.add_argument(
             "--json", action="store_true", help="print a JSON object for each set, on a line of its own"
@@ -168,34 +168,36 @@ class Command(BaseCommand):
 
 
 def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
-    """The plan that the command's options ask for; --write-docs measures everything."""
-    is_all = bool(options["write_docs"])
-    is_special = (
-        options["budgets"]
-        or options["ablate"]
-        or options["fit"]
-        or options["abstain"]
-        or options["everywhere"]
-    )
-    requested = ["all"] if is_all else options["mode"]
+    """The plan that the command's options ask for; --write-docs measures what the file has marks for."""
+    marked = marked_tables(options["write_docs"]) if options["write_docs"] else frozenset()
+
+    def is_wanted(option: str, *tables: str) -> bool:
+        return bool(options[option]) or not marked.isdisjoint(tables)
+
+    special = {
+        "with_fit": is_wanted("fit", "weights", "fit"),
+        "with_ablation": is_wanted("ablate", "ablation"),
+        "with_abstention": is_wanted("abstain", "abstention", "unrelated", "separation"),
+        "with_everywhere": is_wanted("everywhere", "everywhere"),
+        "with_budgets": is_wanted("budgets", "budgets"),
+    }
+    requested = ["all"] if marked & {"modes", "intervals"} else options["mode"]
     modes: list[str] = []
     if requested:
         modes = list(MODES) if "all" in requested else list(dict.fromkeys(requested))
-    elif not is_special:  # a special measurement alone does not measure a mode too
+    elif "received" in marked or not any(
+        special.values()
+    ):  # a special measurement alone measures no mode too
         modes = [settings.LOCI.retrieval.mode]
     return EvaluationPlan(
         modes=modes,
         split=options["split"],
         limit=options["limit"],
-        with_fit=options["fit"] or is_all,
-        with_intervals=options["interval"] or is_all,
-        with_ablation=options["ablate"] or is_all,
-        with_abstention=options["abstain"] or is_all,
-        with_everywhere=options["everywhere"] or is_all,
-        with_budgets=options["budgets"] or is_all,
-        cycles=tuple(sorted(options["cycles"])) or ((1, 5, 20) if is_all else ()),
+        with_intervals=is_wanted("interval", "intervals"),
+        cycles=tuple(sorted(options["cycles"])) or ((1, 5, 20) if "cycles" in marked else ()),
         unit=options["unit"],
         with_each=options["each"],
+        **special,
     )
 
 

@@ -1,5 +1,6 @@
 """Tables of an evaluation's findings: Markdown for the documentation, plain text for the terminal."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ ANSWERABLE = "answerable"  # kind of the questions that have an answer
 SHOWN = ("R@10", "MRR", "nDCG@10")
 MAX_FAULTS = 5  # named; the others are counted
 BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
+_MARK = re.compile(BEGIN.format(r"(\w+)"))
 
 
 @dataclass
@@ -130,16 +132,25 @@ def as_text(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def marked_tables(path: Path) -> frozenset[str]:
+    """The names of the tables that a Markdown file has marks for.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    names = frozenset(_MARK.findall(path.read_text(encoding="utf-8")))
+    if not names:
+        raise InvalidInput(f"{path.name} has no marks for tables.", field="write_docs")
+    return names
+
+
 def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
     """Write tables between their marks in a Markdown file; return the names of those that have marks.
 
     Raises:
-        InvalidInput: the file has no mark for any of them, or a mark without its end.
+        InvalidInput: the file has no marks, or one without its end.
     """
-    text = path.read_text(encoding="utf-8")
-    written = [name for name in tables if BEGIN.format(name) in text]
-    if not written:
-        raise InvalidInput(f"{path.name} has no marks for tables.", field="write_docs")
+    written = [name for name in tables if name in marked_tables(path)]
     try:
         for name in written:
             put_between(path, BEGIN.format(name), END.format(name), as_markdown(tables[name]))

@@ -46,7 +46,7 @@ class Weights:
         1.5  # it has the question's identifiers, by their share: more than all other parts together
     )
     tags: float = 0.8  # its tags are the question, or a part of it (`scoring._fit_of_tags()`); set by hand
-    # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa (docs/recall.md):
+    # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa:
     # the balance if a group is asked for its own memories twice as often as for another's.
     elsewhere: float = -0.1
     # Of 0.05 to 0.2 and 0.2 to 0.5, on the questions of tests/memories/recall/test_relations.py. 0.5 finds one more of
@@ -140,7 +140,7 @@ class AbstentionLimits:
 
 
 # Logistic regressions over five folds of groups of the development sets, rounded; limits set so that no set loses a whole
-# point of R@5 (docs/recall.md, "Nothing relevant", has the effect of other limits).
+# point of R@5.
 # Turns share words with their question, and a question on the group's topics is near to all of them.
 TALK: Final = AbstentionLimits(
     "talk", wanted=0.46, words=0.0, first=0.4, level=0.6, strangers=-0.8, unknown=-0.7, others=-5.5
@@ -188,14 +188,14 @@ LONE_WANTED: Final = 0.45  # a question of one word that no text has must come n
 NAME_SEARCH_CHARS: Final = 300  # of each text's beginning, searched for other spellings
 BEST_TURNS: Final = 3  # a speaker's strength: mean of the best score and of the three best
 
-# Questions that collect. Of 20, 30 and 40 hits and 16 to 60 tokens each; see docs/recall.md
+# Questions that collect. Of 20, 30 and 40 hits and 16 to 60 tokens each
 MAX_COLLECTED: Final = 30
 MIN_COLLECTED: Final = 20
 USUAL_HIT_TOKENS: Final = 40  # of a text; with fewer hits than this leaves room for, down to MIN_COLLECTED
 MIN_HIT_TOKENS: Final = 16
 
 # A second hop by name: what names the person whom the first memory names, if the question describes a person. Of boosts 0.1 to
-# 0.5 on 25 questions with a bridge (docs/recall.md)
+# 0.5 on 25 questions with a bridge
 HOP_BOOST: Final = 0.2
 HOP_TO_FIRST: Final = 0.001  # the first memory stays first
 HOP_NAMES: Final = 3  # of the first memory; set by hand
