@@ -33,6 +33,7 @@ _STATE = re.compile(
 _LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _OWNED = re.compile(r"['’]s$")
 _LANGUAGES = read_sections("languages")
@@ -88,6 +89,7 @@ class Question:
     is_english: bool = True  # as far as its short words show; the model reads no other language well
     subject_words: frozenset[str] = frozenset()  # without stop words
     identifiers: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()  # those that name no time
     collects: Collects = Collects.NOTHING
     asks_wrong: bool = False
     thing: str = ""
@@ -126,6 +128,7 @@ def understand(
         is_english=is_english(text),
         subject_words=frozenset(content_words(text)),
         identifiers=identifiers_in(text),
+        numbers=tuple(number for number in _NUMBER.findall(text) if number not in read.words),
         collects=collecting.collects or (Collects.BEST_FIRST if read.asks_wrong else Collects.NOTHING),
         asks_wrong=read.asks_wrong,
         thing=collecting.thing,

@@ -277,12 +277,11 @@ def measure(
         features |= _measure_dates(own, question.dates)
     if question.names:
         features["speaker"] = _column(bool(question.names & speaker_of(row.content)) for row in own)
-    if question.identifiers:
-        features["identifier"] = _column(
-            sum(has_identifier(row.content, each) for each in question.identifiers)
-            / len(question.identifiers)
-            for row in own
-        )
+    for name, exact in (("identifier", question.identifiers), ("number", question.numbers)):
+        if exact:
+            features[name] = _column(
+                sum(has_identifier(row.content, each) for each in exact) / len(exact) for row in own
+            )
     if related:
         for name in ("relation", "asked"):
             features[name] = _column(related.get(c.key) == name for c in candidates)

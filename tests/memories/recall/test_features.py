@@ -192,6 +192,12 @@ def test_tags_count_by_the_share_of_the_question_that_they_are() -> None:
     assert of_tags("[]", "config") == 0.0
 
 
+def test_a_number_of_the_question_tells_like_texts_apart() -> None:
+    asked = asking(numbers=("2.3",))
+    assert adjusted(memory("Backup of larch: 2.3 TB."), asked) == pytest.approx(0.1)
+    assert adjusted(memory("Backup of larch: 2.31 TB."), asked) == 0.0
+
+
 def test_recency_is_little_and_follows_the_order_of_storing() -> None:
     rows = {key: memory(key=key, group_id=key) for key in (7, 5, 9)}
     scores = score([Candidate(key, words=50) for key in rows], rows, asking(), trace=Trace())
