@@ -57,6 +57,7 @@ _NUMBER_WORDS = {
     "verified": gettext_lazy("for its trust"),
     "elsewhere": gettext_lazy("for coming from another group"),
     "identifier": gettext_lazy("for a name or number of the question"),
+    "number": gettext_lazy("for a number of the question"),
     "tags": gettext_lazy("for its tags"),
     "importance": gettext_lazy("for its importance"),
     "recency": gettext_lazy("for being recent"),

@@ -43,6 +43,7 @@ _BOOSTS = {
     "verified": gettext_lazy("a person verified it"),
     "elsewhere": gettext_lazy("it belongs to another group"),
     "identifier": gettext_lazy("it has an identifier of the question"),
+    "number": gettext_lazy("it has a number of the question"),
     "tags": gettext_lazy("its tags are words of the question"),
     "importance": gettext_lazy("its importance"),
     "recency": gettext_lazy("how recently it was stored, among these"),
