@@ -4,7 +4,8 @@ Also questions that ask when, and texts that mention any time.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
@@ -53,7 +54,7 @@ NUMBERS = {
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 
 
-def any_of(words: "list[str] | dict[str, int]") -> str:
+def any_of(words: Iterable[str]) -> str:
     """A pattern of any of the words, the longest first."""
     return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
 
@@ -77,10 +78,11 @@ class _Phrases:
         """Replace what the pattern matches by a mark wherever `read` makes a time of it."""
 
         def replace(match: re.Match[str]) -> str:
-            if len(self._times) >= _MAX_TIMES:
-                return match[0]
-            time = read(match)
-            if time is None:
+            time: NamedTime | None = None
+            # No calendar has the year 10000, and no table "ſeptember", which re.I matches.
+            with suppress(LookupError, OverflowError, ValueError):
+                time = read(match)
+            if time is None or len(self._times) >= _MAX_TIMES:
                 return match[0]
             self._times.append(time)
             self._words.append(self.restore(match[0]))
@@ -419,6 +421,7 @@ _YEAR = r"(?:,? ?(?:of |in )?(\d{4}|(?:this|last|next|the) year)\b)"
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}?", re.I)
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}(?: {_DAY}(?![\w:.-]))?{_YEAR}?", re.I)
 _IN = re.compile(r"\b(?:in|of|during|since|until|till|before|after|early|late|mid)[ -]$", re.I)
+_BEFORE_CHARS = 12  # that _IN and _LAST read
 _LAST = re.compile(r"\b(?:last|past|previous|this|current|next) $", re.I)  # _WHICH knows which
 _QUARTER = re.compile(rf"\bQ([1-4])(?:[/-]?{_YEAR})?\b", re.I)
 _YEAR_QUARTER = re.compile(r"\b(\d{4})[ /-]?Q([1-4])\b", re.I)
@@ -501,7 +504,7 @@ def _month_first(m: Match, today: date) -> NamedDate | None:
     name, day, year = m[1].lower(), m[2], m[3]
     if not day and not (year and year.isdigit()):
         # "may" and "march" are verbs as well, and names of months are words or names in other languages.
-        before = m.string[: m.start()]
+        before = m.string[max(0, m.start() - _BEFORE_CHARS) : m.start()]
         if name not in MONTH_NUMBER and not before.lower().endswith("im "):
             return None
         if _LAST.search(before) or (m[1].islower() and not _IN.search(before)):
@@ -567,14 +570,11 @@ def _quarter(number: int, year: str | None, today: date) -> DaySpan:
     return months_of(_year_of(year, today) or latest, 3 * number - 2, 3)
 
 
-def _iso_week(year: int, number: int) -> DaySpan | None:
-    try:
-        return week_of(date.fromisocalendar(year, number, 1))
-    except ValueError:
-        return None
+def _iso_week(year: int, number: int) -> DaySpan:
+    return week_of(date.fromisocalendar(year, number, 1))
 
 
-def _latest_week(number: int, today: date) -> DaySpan | None:
+def _latest_week(number: int, today: date) -> DaySpan:
     """The last week of this number that has begun."""
     year, week, _ = today.isocalendar()
     return _iso_week(year if number <= week else year - 1, number)
