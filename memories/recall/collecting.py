@@ -40,7 +40,7 @@ def _compile(polite: Sequence[str], forms: Sequence[str]) -> re.Pattern[str]:
     alternatives = "|".join(forms)
     for name, pattern in _PARTS.items():
         alternatives = alternatives.replace(name, pattern)
-    return re.compile(rf"(?:(?:{'|'.join(polite)})\b,? ?){{0,4}}(?:{alternatives})(?!\w)", re.I)
+    return re.compile(rf"[¿¡]?(?:(?:{'|'.join(polite)})\b,? ?){{0,4}}(?:{alternatives})(?!\w)", re.I)
 
 
 _TABLE: Final = read_sections("collecting")
