@@ -195,16 +195,13 @@ class _AnswerLimits:
 
 def answer_limits(request: RecallRequest, question: Question, *, told: ToldRelations) -> _AnswerLimits:
     """The limits of a request's answer."""
+    usual_share = FAR_BELOW_COLLECTED if question.collects else FAR_BELOW_SHARE
     return _AnswerLimits(
         request.max_results or _usual_limit(question),
         wants_names=Type.ENTITY in request.narrowing.types,
         has_lines=bool(told.lines),
         is_told=told.is_sure,
-        least_share=None
-        if request.max_results
-        else FAR_BELOW_COLLECTED
-        if question.collects
-        else FAR_BELOW_SHARE,
+        least_share=None if request.max_results else usual_share,
     )
 
 

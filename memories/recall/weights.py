@@ -42,9 +42,8 @@ class Weights:
     # The same, if the question says only where the time begins or ends. Of 0 to 0.3 on the eight such questions of locomo
     # and realtalk, by turns and by sessions: 0.3 lifts so much that it costs realtalk one of two.
     bound: float = 0.2
-    identifier: float = (
-        1.5  # it has the question's identifiers, by their share: more than all other parts together
-    )
+    # It has the question's identifiers, by their share: more than all other parts together
+    identifier: float = 1.5
     tags: float = 0.8  # its tags are the question, or a part of it (`scoring._fit_of_tags()`); set by hand
     # Another group's global memory in a question to one group. Of 0 to 0.3 on locomo, realtalk and wikiqa:
     # the balance if a group is asked for its own memories twice as often as for another's.
@@ -53,9 +52,7 @@ class Weights:
     # them, but a relation must not outweigh the question's own words by more than a date does.
     relation: float = 0.15  # proves, or is the other end of, a relation of a named entity
     asked: float = 0.3  # and the question has the relation's predicate, or names both ends
-    newest: float = (
-        1.0  # lifts a thread's newest note to its best one, where a question asks how things stand
-    )
+    newest: float = 1.0  # lifts a thread's newest note to its best one, if a question asks how things stand
     confidence: float = 0.05  # per unit above 0.5
     verified: float = 0.05
     # Per step around 5, so that 1 to 10 move a score by −0.016 to +0.02: ties, and no more
