@@ -64,9 +64,9 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     """Answer a question from the memories that `actor` may see, or read memories by id.
 
     1. check the request; find the group; compute the Visibility
-    2. understand the question (words, vector, dates, names)
+    2. understand the question (words, vector, dates, names, what it collects)
     3. candidates of both searches inside the Visibility, each with its true score in both
-    4. fuse, adjust, judge whether there is an answer at all
+    4. score, judge whether there is an answer at all
     5. cut to `max_results` and `token_budget`
     6. count the access, after the answer
 

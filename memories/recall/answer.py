@@ -280,12 +280,9 @@ def fit_items(
     summaries = find_summaries(chosen.memories, visibility) if are_many else {}
     rows = {each.key: each for each in (*chosen.memories, *summaries.values())}
     notes = take_notes([*rows.values()], visibility, group=shown.group, alike=chosen.alike)
-    # What is to take the place of a memory is told next to it.
-    coming = {each.key for each in notes.coming.values()}
-    memories = [memory for memory in chosen.memories if memory.key not in coming]
-    parts = passages(memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
+    parts = passages(chosen.memories, Excerpts(fitting.words, fitting.encoder), are_many=are_many)
     fitting = replace(fitting, parts=parts)
-    fitted = fit_hits(memories, shown, notes, fitting)
+    fitted = fit_hits(chosen.memories, shown, notes, fitting)
     if summaries and not (fitted.is_tight or shown.is_abstained):
         fitted, events = fold_into_summaries(fitted, summaries, shown, notes, fitting.encoder)
         notes = replace(notes, events=events)

@@ -58,7 +58,7 @@ from memories.recall.weights import (
     USUAL_HIT_TOKENS,
 )
 from memories.search.rows import read_memories
-from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, find_visible_coming
 from memories.types import Type
 
 MAX_TRIES: Final = 6
@@ -195,16 +195,13 @@ class _AnswerLimits:
 
 def answer_limits(request: RecallRequest, question: Question, *, told: ToldRelations) -> _AnswerLimits:
     """The limits of a request's answer."""
+    usual_share = FAR_BELOW_COLLECTED if question.collects else FAR_BELOW_SHARE
     return _AnswerLimits(
         request.max_results or _usual_limit(question),
         wants_names=Type.ENTITY in request.narrowing.types,
         has_lines=bool(told.lines),
         is_told=told.is_sure,
-        least_share=None
-        if request.max_results
-        else FAR_BELOW_COLLECTED
-        if question.collects
-        else FAR_BELOW_SHARE,
+        least_share=None if request.max_results else usual_share,
     )
 
 
@@ -288,6 +285,8 @@ def in_time(memory: Memory) -> tuple[str, int, int]:
 
 _SAME_SCORE = 0.01  # scores this close say the same of two memories
 ALIKE_REASON = "another one that is shown says the same"
+AHEAD_REASON = "it is told next to the memory that it will replace"
+OTHER_REASON = "the question asks for all of something else"
 CHANGED_REASON = "it changed or was deleted while the question was answered"
 
 
@@ -331,7 +330,7 @@ def judge_and_choose(
             if key not in settled:
                 beyond = [f"beyond the first {limits.limit}"] if at >= limits.limit else []
                 reasons = [*beyond, *reasons_against(key, ranking, question, least_share=limits.least_share)]
-                trace.drop(key, " and ".join(reasons) if is_found else NOTHING_RELEVANT)
+                trace.drop(key, " and ".join(reasons or [OTHER_REASON]) if is_found else NOTHING_RELEVANT)
     if limits.is_told:
         confidence, doubt = Confidence.HIGH, ""
     elif limits.has_lines and not is_found:
@@ -383,23 +382,29 @@ def _choose_and_fill(
     trace: Trace,
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """_choose_answers() of the best memories; if names alone and equals took places, of twice as many, once."""
-    chosen, alike = _choose_answers(best, ranking, question, limits)
+    chosen, alike = _choose_answers(best, ranking, question, visibility, limits, trace)
     depth = max(limits.limit, JUDGED_CANDIDATES)
     if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
         rows, ranking = _read_best(ranking, visibility, 2 * depth, trace)
         more = [rows[key] for key, _ in ranking.scores if key in rows]
-        chosen, alike = _choose_answers(more, ranking, question, limits)
+        chosen, alike = _choose_answers(more, ranking, question, visibility, limits, trace)
     for other in (memory for same in alike.values() for memory in same):
         trace.drop(other.key, ALIKE_REASON)
     return chosen, alike
 
 
 def _choose_answers(
-    best: Sequence[Memory], ranking: Ranking, question: Question, limits: _AnswerLimits
+    best: Sequence[Memory],
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    limits: _AnswerLimits,
+    trace: Trace,
 ) -> tuple[list[Memory], dict[int, list[Memory]]]:
     """The memories that answer, and their equals as in collapse_alike().
 
-    Those with reasons_against() are left out, and so are names alone that no requested relation leads to.
+    Those with reasons_against() are left out, and so are names alone that no requested relation leads to, and what an answer
+    tells next to the memory that it will replace.
     """
     close = [*asked_for(best, ranking, question, least_share=limits.least_share)] or [
         memory
@@ -412,6 +417,10 @@ def _choose_answers(
             memory for memory in close if not memory.is_name_alone or memory.key in ranking.requested
         ] or close
     said = close if limits.wants_names else saying
+    coming = {memory.key for memory in find_visible_coming(said, visibility).values()}
+    for key in coming.intersection(memory.key for memory in said):
+        trace.drop(key, AHEAD_REASON)
+    said = [memory for memory in said if memory.key not in coming]
     return collapse_alike(said if question.is_time_alone else _own_first(said, ranking), limit=limits.limit)
 
 

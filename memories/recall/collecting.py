@@ -40,16 +40,15 @@ def _compile(polite: Sequence[str], forms: Sequence[str]) -> re.Pattern[str]:
     alternatives = "|".join(forms)
     for name, pattern in _PARTS.items():
         alternatives = alternatives.replace(name, pattern)
-    return re.compile(rf"(?:(?:{'|'.join(polite)})\b,? ?){{0,4}}(?:{alternatives})(?!\w)", re.I)
+    return re.compile(rf"[¿¡]?(?:(?:{'|'.join(polite)})\b,? ?){{0,4}}(?:{alternatives})(?!\w)", re.I)
 
 
 _TABLE: Final = read_sections("collecting")
 _IN_ORDER, _MANY, _ONESELF = (
     _compile(_TABLE["polite"], _TABLE[name]) for name in ("in order", "many", "oneself")
 )
-_ALL: Final = [
-    _compile(_TABLE["polite"], [form]) for form in _TABLE["all"]
-]  # each says where its thing stands
+# One by one: each has its thing as its only group.
+_ALL: Final = [_compile(_TABLE["polite"], [form]) for form in _TABLE["all"]]
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,9 @@ _OF_THE_USER: Final = re.compile(
     re.I,
 )
 _SELF_WORDS: Final = ("i", "my", "me", "user")
-WRONG_TEXT: Final = "problem, failure, outage, crash, loss"  # to which what went wrong is near
-SELF_TEXT: Final = (
-    "I am, I like, I prefer, I work, I live, my name, my family"  # to which such statements are near
-)
+# Near in meaning to what went wrong, and to statements of a person
+WRONG_TEXT: Final = "problem, failure, outage, crash, loss"
+SELF_TEXT: Final = "I am, I like, I prefer, I work, I live, my name, my family"
 
 
 @dataclass(frozen=True)

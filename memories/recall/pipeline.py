@@ -293,9 +293,8 @@ def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
 def _put_newest_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
     """The ranking with events that say the same of different days newest first, in each other's places.
 
-    As it is if the question names a time or a number, which may be what tells them apart.
-
-    Numbers apart they have the same words, or half of them and nearly the same score. No queries.
+    As it is if the question names a time or a number, which may be what tells them apart. But for numbers they have the same
+    words, or half of them and nearly the same score. No queries.
     """
     places: list[tuple[frozenset[str], float, list[int]]] = []
     is_told_apart = bool(question.dates) or any(map(str.isdigit, question.text))

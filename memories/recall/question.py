@@ -72,8 +72,8 @@ class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
     `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
-    `time_words`; `is_time_alone` if it asks for nothing else. `asks_wrong`: what went wrong then. `thing` is the root of the name of what it
-    `collects` all of, `asker` the person who asks about themselves.
+    `time_words`; `is_time_alone` if it asks for nothing else. `asks_wrong`: what went wrong then. `thing` is the root of the
+    name of what it `collects` all of, `asker` the person who asks about themselves.
     """
 
     text: str

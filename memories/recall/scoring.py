@@ -213,7 +213,7 @@ def _scale_to_unit(values: list[float]) -> list[float]:
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
 # A feature's values, one for each candidate in order; a feature that is 0 for all of them may be missing.
 _Features = dict[str, NDArray[np.float64]]
-# _Features that are shown as one part of a score.
+# Features that are shown as one part of a score.
 _PARTS: Final = {
     "fact_meaning": "meaning", "turn_meaning": "meaning", "long_meaning": "meaning",
     "fact_words": "words", "turn_words": "words", "long_words": "words", "unread_words": "words",
@@ -401,11 +401,11 @@ def is_elsewhere(row: RankingFields, group_key: int | None) -> bool:
     return group_key not in (None, row.group_id)
 
 
-def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[int, float]:
+def thread_scores(found: Mapping[int, float], turns: Mapping[int, int]) -> dict[int, float]:
     """Each thread's score: the sum of its best turns' scores over THREAD_BEST. `turns` maps turns to threads."""
     by_thread: defaultdict[int, list[float]] = defaultdict(list)
     for key, thread in turns.items():
-        by_thread[thread].append(fused[key])
+        by_thread[thread].append(found[key])
     return {
         thread: sum(sorted(scores, reverse=True)[:THREAD_BEST]) / THREAD_BEST
         for thread, scores in by_thread.items()
@@ -413,7 +413,7 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
 
 
 def _leads_of_newest(
-    fused: Mapping[int, float], turns: Mapping[int, int], rows: Mapping[int, RankingFields]
+    found: Mapping[int, float], turns: Mapping[int, int], rows: Mapping[int, RankingFields]
 ) -> dict[int, float]:
     """What lifts the newest note of each thread to the thread's best one: it tells how things stand now.
 
@@ -428,23 +428,23 @@ def _leads_of_newest(
         if 2 * sum(bool(speaker_of(rows[key].content)) for key in keys) <= len(keys)
     ]
     newest = {max(keys, key=lambda key: rows[key].position or 0): keys for keys in notes}
-    return {key: NEWEST_LEAD + max(map(fused.__getitem__, keys)) - fused[key] for key, keys in newest.items()}
+    return {key: NEWEST_LEAD + max(map(found.__getitem__, keys)) - found[key] for key, keys in newest.items()}
 
 
-def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields]) -> dict[int, float]:
+def beside_scores(found: Mapping[int, float], rows: Mapping[int, RankingFields]) -> dict[int, float]:
     """For each memory outside threads, the mean of the two best scores among the memories stored next to it.
 
     These are the three right before and the three right after, in the same group; one that is not a candidate counts as 0.
     What other groups store in between does not part them.
     """
-    alone = sorted((rows[key].group_id, rows[key].place, key) for key in fused if rows[key].thread_id is None)
+    alone = sorted((rows[key].group_id, rows[key].place, key) for key in found if rows[key].thread_id is None)
     neighbours: defaultdict[int, list[float]] = defaultdict(list)
     for at, (group, place, key) in enumerate(alone):
         for other_group, other_place, other in alone[at + 1 : at + 1 + BESIDE_REACH]:
             if other_group != group or other_place - place > BESIDE_REACH:
                 break
-            neighbours[key].append(fused[other])
-            neighbours[other].append(fused[key])
+            neighbours[key].append(found[other])
+            neighbours[other].append(found[key])
     return {key: sum(sorted(scores)[-BESIDE_BEST:]) / BESIDE_BEST for key, scores in neighbours.items()}
 
 

@@ -18,6 +18,7 @@ from memories.lifecycle.edit import edit
 from memories.lifecycle.merge import merge
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
+from memories.recall.choosing import AHEAD_REASON
 from memories.sessions.context_pack import get_context
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House, command
@@ -56,6 +57,16 @@ def test_until_its_day_a_successor_waits_and_today_s_fact_counts(
     clock(START)
     assert found(house) == [LATER]
     assert found(house, as_of=NOW) == [TODAY]
+
+
+def test_however_few_are_asked_for_today_s_fact_is_among_them(
+    house: House, handover: tuple[Memory, Memory]
+) -> None:
+    for query in (QUESTION, LATER):
+        answer = recall(house.person, RecallRequest(query, group="ledger", max_results=1, explain=True))
+        assert [(item.memory, item.coming) for item in answer.items] == [handover]
+        assert answer.trace
+        assert answer.trace.dropped == {handover[1].key: AHEAD_REASON}
 
 
 def test_every_face_names_what_is_coming_beside_today_s_fact(

@@ -77,9 +77,8 @@ class NamedDate:
 
     def spans(self, today: date) -> list[DaySpan]:
         """The days that are meant, latest first: one span, or without a year one of each year."""
-        years = (
-            [self.year] if self.year is not None else range(today.year + 1, today.year - _YEARS_BACK - 1, -1)
-        )
+        latest = min(max(today.year, FIRST_YEAR + _YEARS_BACK) + 1, LAST_YEAR)
+        years = [self.year] if self.year is not None else range(latest, latest - _YEARS_BACK - 2, -1)
         return [span for year in years if (span := self._within(year)) is not None]
 
     def latest(self, today: date) -> DaySpan:
@@ -173,8 +172,10 @@ def moments_of(span: DaySpan) -> tuple[datetime | None, datetime | None]:
     zone = timezone.get_current_timezone()
     first, last = span.first, span.last
     return (
-        min(_midnight(first, UTC), _midnight(first, zone)) if first else None,
-        max(_midnight(last, UTC) + ONE_SECOND, _midnight(last + ONE_DAY, zone)) if last else None,
+        min(_midnight(first, UTC), _midnight(first, zone)) if first and first > date.min else None,
+        max(_midnight(last, UTC) + ONE_SECOND, _midnight(last + ONE_DAY, zone))
+        if last and last < date.max
+        else None,
     )
 
 

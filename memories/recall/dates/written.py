@@ -4,7 +4,8 @@ Also questions that ask when, and texts that mention any time.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
@@ -53,7 +54,7 @@ NUMBERS = {
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 
 
-def any_of(words: "list[str] | dict[str, int]") -> str:
+def _any_of(words: Iterable[str]) -> str:
     """A pattern of any of the words, the longest first."""
     return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
 
@@ -77,10 +78,11 @@ class _Phrases:
         """Replace what the pattern matches by a mark wherever `read` makes a time of it."""
 
         def replace(match: re.Match[str]) -> str:
-            if len(self._times) >= _MAX_TIMES:
-                return match[0]
-            time = read(match)
-            if time is None:
+            time: NamedTime | None = None
+            # No calendar has the year 10000, and no table "ſeptember", which re.I matches.
+            with suppress(LookupError, OverflowError, ValueError):
+                time = read(match)
+            if time is None or len(self._times) >= _MAX_TIMES:
                 return match[0]
             self._times.append(time)
             self._words.append(self.restore(match[0]))
@@ -115,18 +117,9 @@ class _Phrases:
 
 Match = re.Match[str]
 
-_NUMBER = rf"(\d{{1,3}}|{any_of(NUMBERS)})(?: of)?"
+_NUMBER = rf"(\d{{1,3}}|{_any_of(NUMBERS)})(?: of)?"
 _UNIT = r"(hour|minute|day|week|fortnight|month|quarter|year)"
-_UNIT_DAYS = {
-    "hour": 0,
-    "minute": 0,
-    "day": 1,
-    "week": 7,
-    "fortnight": 14,
-    "month": 30,
-    "quarter": 91,
-    "year": 365,
-}
+_UNIT_DAYS = {"hour": 0, "minute": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}  # fmt: skip
 _WEEKDAY = f"({'|'.join(WEEKDAYS)})"
 _NEAR_DAY = re.compile(
     r"\b(?:the )?(day before yesterday|day after tomorrow|yesterday|last night|today|tonight|tomorrow"
@@ -155,7 +148,7 @@ _WEEKEND = re.compile(r"\b(?:at|on|for|over) the (weekend)\b", re.I)
 # After a name that is another word as well: spring is a time in "in spring we …", and none in "in Spring Boot".
 _STOPS = rf"(?=[^\w -]| (?:{'|'.join(sorted(STOP_WORDS - {'of'}))})\b|$)"
 _SEASON_ALONE = re.compile(
-    rf"\b(?:in|during|since|before|until) (?:the )?({any_of(_SEASON_MONTH)}){_STOPS}", re.I
+    rf"\b(?:in|during|since|before|until) (?:the )?({_any_of(_SEASON_MONTH)}){_STOPS}", re.I
 )
 _ON_DAY = re.compile(
     rf"\b(?:on|for|by|until|since|before|after) the ([0-3]?\d)(?:st|nd|rd|th)(?: (?:of )?(?:this|the) month\b|{_STOPS})",
@@ -197,7 +190,7 @@ def _mark_beside(phrases: _Phrases, *, today: date) -> None:
 
     def some_beside(m: Match) -> NamedTime | None:
         anchor = phrases.time_of(m[4]).latest(today)
-        days = number(m[1]) * _UNIT_DAYS[m[2].lower()]
+        days = _number(m[1]) * _UNIT_DAYS[m[2].lower()]
         if m[3].lower() == "before":
             return DaySpan(anchor.first - ONE_DAY * days, anchor.first) if anchor.first else None
         return DaySpan(anchor.last, anchor.last + ONE_DAY * days) if anchor.last else None
@@ -233,9 +226,9 @@ def _mark_relative(phrases: _Phrases, *, today: date) -> None:
     readers: list[tuple[re.Pattern[str], Callable[[Match], NamedTime | None]]] = [
         (_DAY_AGO, lambda m: _day_ago(m, today)),
         (_NEAR_DAY, lambda m: day_of(today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0))),
-        (_AGO, lambda m: _span_ago(number(m[1]), m[2].lower(), today)),
-        (_ROLLING, lambda m: _rolling(m[1] or m[3] or m[4], number(m[2] or _some(m)), m[5].lower(), today)),
-        (_SOME, lambda m: _rolling(m[1], number(m[2]), m[3].lower(), today)),
+        (_AGO, lambda m: _span_ago(_number(m[1]), m[2].lower(), today)),
+        (_ROLLING, lambda m: _rolling(m[1] or m[3] or m[4], _number(m[2] or _some(m)), m[5].lower(), today)),
+        (_SOME, lambda m: _rolling(m[1], _number(m[2]), m[3].lower(), today)),
         (_ON_DAY, lambda m: _on_day(int(m[1]), today, is_ahead=_is_ahead(m))),
         (_SECOND, lambda m: _calendar_span(m[1].lower(), 2 if m[2].lower() == "after next" else -2, today)),
         (_WHICH, lambda m: _part_around(m[1], _which_span(m[2].lower(), m[3].lower(), today), today)),
@@ -251,14 +244,14 @@ def _mark_relative(phrases: _Phrases, *, today: date) -> None:
 
 def _day_ago(m: Match, today: date) -> DaySpan:
     """The day so many weeks or years before a near one: yesterday three years ago."""
-    day, count = today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0), number(m[2])
+    day, count = today + ONE_DAY * _NEAR_DAYS.get(m[1].lower(), 0), _number(m[2])
     if m[3].lower() == "week":
         return day_of(day - ONE_DAY * 7 * count)
     is_leap_day = (day.month, day.day) == (2, 29)
     return day_of((day - ONE_DAY if is_leap_day else day).replace(year=day.year - count))
 
 
-def number(word: str) -> int:
+def _number(word: str) -> int:
     """The number of a word or of digits."""
     return NUMBERS.get(word.lower()) or int(word)
 
@@ -271,11 +264,8 @@ def _span_ago(count: int, unit: str, today: date) -> DaySpan | None:
         middle = today - ONE_DAY * _UNIT_DAYS[unit] * count
         return DaySpan(middle - ONE_DAY * 3, middle + ONE_DAY * 3)
     if unit in ("hour", "minute"):
-        return (
-            DaySpan(today - ONE_DAY * -(-count // 24), today)
-            if unit == "hour" and count > 1
-            else day_of(today)
-        )
+        days = -(-count // 24) if unit == "hour" and count > 1 else 0
+        return DaySpan(today - ONE_DAY * days, today)
     return _calendar_span(unit, -count, today)
 
 
@@ -413,33 +403,34 @@ _DAY_MONTH = re.compile(rf"{_ALONE}(\d\d?)([-/.])(\d\d?)\2(\d{{4}}){_END}")
 _SHORT_YEAR = re.compile(rf"{_ALONE}(\d\d?)/(\d\d?)/(\d\d){_END}")
 _YEAR_MONTH = re.compile(rf"{_ALONE}(\d{{4}})-(\d\d){_END}")
 _MONTH_YEAR = re.compile(rf"{_ALONE}(\d\d?)/(\d{{4}}){_END}")
-_MONTH = rf"({any_of(_EVERY_MONTH)})\b\.?"
+_MONTH = rf"({_any_of(_EVERY_MONTH)})\b\.?"
 _DAY = r"(?:the )?([0-3]?\d)(?:st|nd|rd|th|\.)?"
 _YEAR = r"(?:,? ?(?:of |in )?(\d{4}|(?:this|last|next|the) year)\b)"
 _DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}?", re.I)
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}(?: {_DAY}(?![\w:.-]))?{_YEAR}?", re.I)
 _IN = re.compile(r"\b(?:in|of|during|since|until|till|before|after|early|late|mid)[ -]$", re.I)
+_BEFORE_CHARS = 12  # that _IN and _LAST read
 _LAST = re.compile(r"\b(?:last|past|previous|this|current|next) $", re.I)  # _WHICH knows which
 _QUARTER = re.compile(rf"\bQ([1-4])(?:[/-]?{_YEAR})?\b", re.I)
 _YEAR_QUARTER = re.compile(r"\b(\d{4})[ /-]?Q([1-4])\b", re.I)
-_QUARTER_WORDS = re.compile(rf"\b(?:the )?({any_of(_ORDINALS)}) quarter(?:{_YEAR}|{_STOPS})", re.I)
+_QUARTER_WORDS = re.compile(rf"\b(?:the )?({_any_of(_ORDINALS)}) quarter(?:{_YEAR}|{_STOPS})", re.I)
 _HALF_YEAR = re.compile(rf"\bH([12])[/-]?{_YEAR}", re.I)
 _WEEK = re.compile(
     r"\b(?:KW|CW|(?:calendar |(?<=in )|(?<=of )|(?<=since ))week) ?(\d\d?)\b(?:(?:,| of| in)? ?(\d{4})\b)?",
     re.I,
 )
 _WEEK_AND_YEAR = re.compile(r"\bweek (\d\d?)(?:,| of| in)? (\d{4})\b", re.I)
-_SEASON = re.compile(rf"\b({any_of(_SEASON_MONTH)}){_YEAR}", re.I)
+_SEASON = re.compile(rf"\b({_any_of(_SEASON_MONTH)}){_YEAR}", re.I)
 # "Last year in summer" is read as "summer last year".
 _YEAR_BEFORE = re.compile(
-    rf"\b((?:this|last|next) year)(?:['’]s)?,? (?:in )?(?:the )?(Q[1-4]|{any_of(_SEASON_MONTH)}|{any_of(MONTHS)}"
-    rf"|{any_of(_ORDINALS)} (?:quarter|half))\b",
+    rf"\b((?:this|last|next) year)(?:['’]s)?,? (?:in )?(?:the )?(Q[1-4]|{_any_of(_SEASON_MONTH)}|{_any_of(MONTHS)}"
+    rf"|{_any_of(_ORDINALS)} (?:quarter|half))\b",
     re.I,
 )
 _BARE_YEAR = re.compile(r"(?<![\w.:/#$€£-])(19\d\d|20\d\d)(?![\w/:%-]|[.,]\d)")
-_COUNT = rf"(?:(\d\d?|{any_of(NUMBERS)})(?: of)? )?"
+_COUNT = rf"(?:(\d\d?|{_any_of(NUMBERS)})(?: of)? )?"
 _PART = re.compile(
-    rf"\b(?:the )?(?:(last|{any_of(_ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half)|(beginning|start|middle|end))"
+    rf"\b(?:the )?(?:(last|{_any_of(_ORDINALS)}) {_COUNT}(days?|weeks?|weekend|half)|(beginning|start|middle|end))"
     rf" (?:of|in) (?:({_PHRASE})|(the|this|last|past|previous|next) (week|month|quarter|year)\b)",
     re.I,
 )
@@ -482,7 +473,7 @@ def _mark_written(phrases: _Phrases, *, today: date, order: str) -> None:
             _BARE_YEAR,
             lambda m: NamedDate(year=int(m[1])) if int(m[1]) <= today.year + _MAX_YEARS_AHEAD else None,
         ),
-        (_PART, lambda m: part_of(m, phrases, today)),
+        (_PART, lambda m: _part_of(m, phrases, today)),
     ]
     for pattern, read in readers:
         phrases.mark(pattern, read)
@@ -501,7 +492,7 @@ def _month_first(m: Match, today: date) -> NamedDate | None:
     name, day, year = m[1].lower(), m[2], m[3]
     if not day and not (year and year.isdigit()):
         # "may" and "march" are verbs as well, and names of months are words or names in other languages.
-        before = m.string[: m.start()]
+        before = m.string[max(0, m.start() - _BEFORE_CHARS) : m.start()]
         if name not in MONTH_NUMBER and not before.lower().endswith("im "):
             return None
         if _LAST.search(before) or (m[1].islower() and not _IN.search(before)):
@@ -509,7 +500,7 @@ def _month_first(m: Match, today: date) -> NamedDate | None:
     return valid_date(_year_of(year, today), _EVERY_MONTH[name], int(day) if day else None)
 
 
-def part_of(m: Match, phrases: _Phrases, today: date) -> DaySpan | None:
+def _part_of(m: Match, phrases: _Phrases, today: date) -> DaySpan | None:
     """The first or last days, weeks, weekend or half of a span, or the third of it that is its beginning, middle or end."""
     named = phrases.time_of(m[5]) if m[5] else None
     if m[4] and isinstance(named, NamedDate) and named.year is None:
@@ -524,7 +515,7 @@ def part_of(m: Match, phrases: _Phrases, today: date) -> DaySpan | None:
         return ends.get(m[4].lower(), DaySpan(whole.first, whole.first + third - ONE_DAY))
     unit, which = m[3].lower().rstrip("s"), m[1].lower()
     uncounted = _FEW_DAYS if m[3].lower() == "days" else 1
-    count = (NUMBERS.get(m[2].lower()) or int(m[2])) if m[2] else uncounted
+    count = _number(m[2]) if m[2] else uncounted
     if unit == "half":
         middle_day = _month_middle(whole)
         return (
@@ -567,14 +558,11 @@ def _quarter(number: int, year: str | None, today: date) -> DaySpan:
     return months_of(_year_of(year, today) or latest, 3 * number - 2, 3)
 
 
-def _iso_week(year: int, number: int) -> DaySpan | None:
-    try:
-        return week_of(date.fromisocalendar(year, number, 1))
-    except ValueError:
-        return None
+def _iso_week(year: int, number: int) -> DaySpan:
+    return week_of(date.fromisocalendar(year, number, 1))
 
 
-def _latest_week(number: int, today: date) -> DaySpan | None:
+def _latest_week(number: int, today: date) -> DaySpan:
     """The last week of this number that has begun."""
     year, week, _ = today.isocalendar()
     return _iso_week(year if number <= week else year - 1, number)

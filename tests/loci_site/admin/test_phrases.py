@@ -7,7 +7,7 @@ from loci_site.admin.phrases import PHRASES, in_sentence
 from memories.language.contradictions import ConflictKind, Contradiction
 from memories.language.same_fact import compare
 from memories.recall.abstention import ELSEWHERE_REASON, FAR_BELOW_REASON, FILLER_REASON, NOTHING_RELEVANT
-from memories.recall.choosing import ALIKE_REASON, CHANGED_REASON
+from memories.recall.choosing import AHEAD_REASON, ALIKE_REASON, CHANGED_REASON, OTHER_REASON
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON
 
 
@@ -47,8 +47,10 @@ def test_a_contradiction_keeps_its_words() -> None:
         FILLER_REASON,
         ELSEWHERE_REASON,
         FAR_BELOW_REASON,
+        AHEAD_REASON,
         ALIKE_REASON,
         CHANGED_REASON,
+        OTHER_REASON,
         LEFT_OUT_REASON,
         NOTHING_RELEVANT,
         compare("The port is 80.", "The port is 81.", cosine=0.99, same_cosine=0.97).why,

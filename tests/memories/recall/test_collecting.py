@@ -37,7 +37,7 @@ MANY = [
     "Welche Datenbanken haben wir ausprobiert?",
     "Fasse die Regeln für Releases zusammen",
     "Quels types de tests avons-nous ?",
-    "¿Cuántas veces falló la exportación?".lstrip("¿"),
+    "¿Cuántas veces falló la exportación?",
     "Quante volte è fallito il deploy?",
     "Podsumuj spotkanie",
 ]
@@ -57,9 +57,13 @@ ONESELF = [
     "What are my preferences?",
     "What have you stored about the user so far?",
     "Was weißt du über mich?",
+    "¿Quién soy?",
 ]
 NOT_ONESELF = [
     "Who am?",
+    "Who am I meeting on Monday?",
+    "Who is the user that we blocked?",
+    "Chi sono i nostri clienti?",
     "What is my dog called?",
     "What do you know about Maria?",
     "Who told me about the outage?",
@@ -76,6 +80,8 @@ IN_ORDER = [
 ]
 ONE = [
     "What kind of horse was Mr Ed?",
+    "How many days do we have until the launch?",
+    "How many parcels did the depot pack?",
     "In which order should middleware be registered?",
     "What order is the moth?",
     "How often are the signing keys changed?",

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.recall.dates.spans import DaySpan, NamedDate, NamedTime
+from memories.recall.dates.spans import DaySpan, NamedDate, NamedTime, moments_of
 from memories.recall.dates.written import read_times
 from tests.memories.recall.dates.questions import (
     BOUNDS,
@@ -99,3 +99,15 @@ def test_a_day_that_no_calendar_has_is_no_day(text: str) -> None:
 
 def test_a_text_full_of_dates_is_read_up_to_a_limit() -> None:
     assert len(read(" ".join(f"{day}.{month}.2024" for month in range(1, 13) for day in range(1, 29)))) == 32
+
+
+@pytest.mark.parametrize(
+    "text", ["winter 9999", "Q4 9999", "5 years after 9998-01-01", "laſt ſpring", "in January", "29 February"]
+)
+@pytest.mark.parametrize("today", [date.min, NOW.date(), date.max])
+def test_a_time_at_the_ends_of_the_calendar_or_in_other_letters_breaks_no_question(
+    text: str, today: date
+) -> None:
+    for time in read_times(text, today=today).times:
+        assert time.latest(today) in time.spans(today)
+        assert [moments_of(span) for span in time.spans(today)]
