@@ -48,6 +48,7 @@ _BOOSTS = {
     "importance": gettext_lazy("its importance"),
     "recency": gettext_lazy("how recently it was stored, among these"),
     "relation": gettext_lazy("related to an entity that the question names"),
+    "newest": gettext_lazy("the newest note of its thread"),
 }
 FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget", "why")
 STEPS = {
@@ -55,6 +56,9 @@ STEPS = {
     "candidates": gettext_lazy("Candidates of both searches"),
     "score": gettext_lazy("Scores"),
     "relations": gettext_lazy("Relations followed"),
+    "dates": gettext_lazy("Memories of the time that the question names"),
+    "second hop": gettext_lazy("A second search, for the name in the best memory"),
+    "newest first": gettext_lazy("Of events that say the same, the newest first"),
     "verified first": gettext_lazy("Verified memories before texts that say nearly the same"),
     "relevance": gettext_lazy("Is anything relevant?"),
 }
