@@ -4,10 +4,12 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from uuid import UUID
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
@@ -47,6 +49,7 @@ from memories.recall_log import COUNTER, PendingRecall
 from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import find_left_out
 from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, State
+from storage.compiled_queries import CompiledQuery
 from storage.postgresql.replica import database_of, leave_alone, reading_from
 
 __all__ = ["Item", "RecallRequest", "RecallResult", "recall"]
@@ -135,11 +138,14 @@ def _answer_query(
     with one_index_state(state):
         frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
-        if answer.abstained and not visibility.is_history and _any_sleeps(visibility):
+        if not visibility.is_history and _any_sleeps(visibility):
             asleep = replace(visibility, states=frozenset({State.DORMANT}))
-            ranking = find_ranking(question, asleep, mode=mode, trace=Trace())
-            other = build_answer(request, ranking, question, asleep, frame, encoder, Trace(), mode=mode)
-            answer = answer if other.abstained else replace(other, trace=answer.trace)
+            sleeping = find_ranking(question, asleep, mode=mode, trace=Trace())
+            led = sleeping if answer.abstained else sleeping.leading(ranking)
+            if led.scores != ranking.scores:
+                both = replace(visibility, states=visibility.states | {State.DORMANT})
+                other = build_answer(request, led, question, both, frame, encoder, Trace(), mode=mode)
+                answer = answer if other.abstained else replace(other, trace=answer.trace)
     if actor.checkout is None and not actor.is_person and any(i.memory.anchor_commit for i in answer.items):
         answer = replace(answer, note=_UNKNOWN_CHECKOUT)
     answer = replace(answer, duration_ms=(time.perf_counter() - started) * 1000)
@@ -150,8 +156,17 @@ def _answer_query(
 
 def _any_sleeps(visibility: Visibility) -> bool:
     """Whether a memory of these groups is dormant."""
-    rows = Memory.objects.filter(state=State.DORMANT)
-    return (rows.filter(group__in=visibility.groups) if visibility.groups else rows).exists()
+    groups = visibility.groups or ()
+    return _asleep_query(len(groups)).first(*groups) is not None
+
+
+@cache
+def _asleep_query(count: int) -> CompiledQuery[tuple[int]]:
+    def make(*groups: int) -> "QuerySet[Memory, tuple[int]]":
+        rows = Memory.objects.filter(state=State.DORMANT, **({"group__in": groups} if groups else {}))
+        return rows.order_by().values_list("key")[:1]
+
+    return CompiledQuery(make, count)
 
 
 def _recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:

@@ -558,7 +558,8 @@ def _lacks_names(question: Question, first: Memory) -> bool:
     capitalised = {
         root(name.lower()) for name in _CAPITALISED.findall(question.text[1:]) if name[0].isupper()
     }
-    named = {form for form in _wanted_roots(question.match) if form in capitalised or form.isdigit()}
+    times = {root(word) for word in words(question.time_words)}
+    named = {form for form in _wanted_roots(question.match) if form in capitalised or form.isdigit()} - times
     if not named or not question.text.rstrip().endswith("?"):  # a task names much that no memory has
         return False
     return not _find_roots(_own_words(first), named, with_signs=False)

@@ -32,6 +32,7 @@ from memories.recall.scoring import (
 from memories.recall.weights import (
     ABOUT_COSINE,
     CANDIDATES,
+    CLEARLY_HIGHER,
     CROWDED_OUT,
     HOP_BOOST,
     HOP_CANDIDATES,
@@ -97,6 +98,16 @@ class Ranking:
     def best_score(self) -> float:
         """The best score; 0 without candidates."""
         return self.scores[0][1] if self.scores else 0.0
+
+    def leading(self, other: "Ranking") -> "Ranking":
+        """The other ranking behind those of this one that score clearly higher than all of it."""
+        lead = [(key, reached) for key, reached in self.scores if reached > other.best_score + CLEARLY_HIGHER]
+        return replace(
+            other,
+            scores=[*lead, *other.scores],
+            candidates=self.candidates | other.candidates,
+            rows={**self.rows, **other.rows},
+        )
 
 
 def gather(

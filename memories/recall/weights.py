@@ -96,6 +96,9 @@ SAME_MATTER_COSINE: Final = 0.65  # two texts this near speak of the same
 SIMILAR_COSINE: Final = 0.45  # so do these, if the verified one is about as near to the question, up to
 NEARER_BY: Final = 0.2
 ABOUT_COSINE: Final = 0.5  # to the question: the verified one is about it
+# By which a dormant memory must lead all live ones: "our provider is Stripe", not needed for long, does not come before the
+# present one, about as near; set by hand
+CLEARLY_HIGHER: Final = 0.1
 CROWDED_OUT: Final = 3  # verified memories looked for beyond the candidates
 # At most, so that scripts without spaces and addresses are not one-word texts; set by hand
 CHARS_PER_WORD: Final = 10

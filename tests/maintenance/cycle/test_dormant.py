@@ -60,6 +60,20 @@ def test_what_is_live_and_answers_comes_alone(ledger: Group) -> None:
     assert answer("Who is our payment provider?") == [MOLLIE]
 
 
+def test_what_answers_clearly_better_than_all_that_is_live_comes_before_it(ledger: Group) -> None:
+    texts = {
+        "When does the oven's warranty end?": "The oven's warranty ends in March 2029.",
+        "Who maintains the shop website?": "The shop website is maintained by Lena Vogt.",
+    }
+    for text in texts.values():
+        faded(text)
+    sleep(ledger)
+    for text in ("The big oven failed at four in the morning.", "The website of the shop was slow in May."):
+        kept(operator(), text, group="ledger")
+    assert [answer(question)[:1] for question in texts] == [[text] for text in texts.values()]
+    assert answer("When did the big oven fail?")[0].startswith("The big oven failed")
+
+
 def test_a_recall_wakes_it(ledger: Group) -> None:
     memory = faded()
     sleep(ledger)

@@ -19,8 +19,8 @@ from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 # Group, the index's model (twice), names of entities, how far it is, how many texts, words, what is visible, answer,
-# conflicts of what is answered, who doubts it.
-MOST = 10
+# conflicts of what is answered, who doubts it, whether anything sleeps.
+MOST = 11
 MANY = 1  # more candidates than one search returns: whether anything is verified
 
 

@@ -177,3 +177,19 @@ def test_the_kinds_of_a_teams_store_are_told(encoder: Encoder) -> None:
     assert rightly >= 0.88 * (rightly + wrongly)
     for kind in ("off topic", "one word", "unknown person", "unknown identifier"):
         assert refused[kind] == asked[kind]
+
+
+def test_a_month_that_is_named_is_not_a_name(ledger: Group, encoder: Encoder) -> None:
+    kept(
+        operator(),
+        "The big oven failed.",
+        group="ledger",
+        type="episodic",
+        valid_from=datetime(2026, 10, 13, tzinfo=UTC),
+    )
+    for number in range(12):
+        kept(operator(), f"The delivery van number {number} is parked behind the bakery.", group="ledger")
+    found = recall(
+        operator(), RecallRequest("What happened to the big oven in October 2026?", group="ledger")
+    )
+    assert (found.items[0].text, found.confidence) == ("The big oven failed.", "high")
