@@ -42,7 +42,7 @@ class Weights:
     # The same, if the question says only where the time begins or ends. Of 0 to 0.3 on the eight such questions of locomo
     # and realtalk, by turns and by sessions: 0.3 lifts so much that it costs realtalk one of two.
     bound: float = 0.2
-    # It has the numbers of the question that are no time, by their share. Of 0.05 to 0.3 on the 87 such questions of ten sets: at
+    # It has the numbers of the question, without those of a time, by their share. Of 0.05 to 0.3 on the 87 such questions of ten sets: at
     # 0.1 beam100k and locomo's sessions gain one each and none loses, at 0.2 two others do.
     number: float = 0.1
     # The same of its identifiers: more than all other parts together
