@@ -75,7 +75,11 @@ def tie(garden: Group, proof: Memory) -> None:
     )
     week, month = (
         Memory.objects.create(
-            content=text, content_hash=text[:9], fold_hash=text[:9], source="loci:compact", **mine | {"type": "episodic"}
+            content=text,
+            content_hash=text[:9],
+            fold_hash=text[:9],
+            source="loci:compact",
+            **mine | {"type": "episodic"},
         )
         for text in ("2 events, 4 March 2026.", "2 events, March 2026.")
     )

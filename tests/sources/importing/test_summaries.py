@@ -66,7 +66,9 @@ def listed(summary: str = "") -> list[str]:
 def shown() -> dict[str, Any]:
     """The lists, in front and behind each summary, and the counts."""
     summaries = map(str, Memory.objects.filter(source="loci:compact").values_list("id", flat=True))
-    return {"": listed(), "counts": memory_stats(operator(), group="ledger")} | {id_: listed(id_) for id_ in summaries}
+    return {"": listed(), "counts": memory_stats(operator(), group="ledger")} | {
+        id_: listed(id_) for id_ in summaries
+    }
 
 
 def rows(lines: Lines) -> Lines:
@@ -97,7 +99,11 @@ def test_without_its_summary_an_event_is_listed_by_itself(lines: Lines, take: Ta
 
 @pytest.mark.parametrize(
     "change",
-    [{"trust": "candidate"}, {"source": "chat"}, {"state": "retracted", "retired_at": "2026-05-01T12:00:00+00:00"}],
+    [
+        {"trust": "candidate"},
+        {"source": "chat"},
+        {"state": "retracted", "retired_at": "2026-05-01T12:00:00+00:00"},
+    ],
 )
 def test_what_does_not_stand_here_has_nothing_behind_it(
     lines: Lines, take: Take, change: dict[str, str]
