@@ -1,5 +1,6 @@
 """The format of an export: its tables, their columns, and how a row is written."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,7 +65,7 @@ MEMORY = RecordKind(
     "memory",
     Memory,
     ("id", *FIELDS),
-    ("group", "thread", "root", "superseded_by", "token", "author"),
+    ("group", "thread", "root", "superseded_by", "summary", "token", "author"),
     moving=frozenset(
         {
             "access_count",
@@ -73,11 +74,12 @@ MEMORY = RecordKind(
             "updated_at",
             "confirmed_at",
             "superseded_by",
+            "summary",
             "token",
             "author",
         }
     ),
-    older=OLDER_VALUES,
+    older=ChainMap({"summary": None}, OLDER_VALUES),
     # The content is looked at by itself.
     texts=("tags", "metadata", "source", "source_ref", "thread", "client", "author_name", "anchor_commit"),
 )

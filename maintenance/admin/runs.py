@@ -36,7 +36,7 @@ KINDS = (
     (
         "cycle",
         gettext_lazy(
-            "The whole cycle: decay, compact, promote, expire, clean up, find duplicates and conflicts"
+            "The whole cycle: compact, decay, promote, expire, clean up, find duplicates and conflicts"
         ),
     ),
     ("cleanup", gettext_lazy("Cleanup only")),

@@ -42,7 +42,8 @@ SHARE_FLOOR = 1  # memories that may go to sleep in any group, even if its share
 _CAP_DAYS = 7  # the share is of all runs of so many days
 STEP_S = 1800  # of one step in one group; what is left is done by the next run
 KINDS: dict[str, tuple[Step, ...]] = {
-    "cycle": (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs(), SummariseConversations()),
+    # What goes behind a summary does not decay, also not in the same run.
+    "cycle": (Compact(), Decay(), Promote(), Expire(), Cleanup(), FindPairs(), SummariseConversations()),
     "cleanup": (Cleanup(),),
 }
 MAX_ERROR_CHARS = 2000
@@ -76,7 +77,7 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
     """Perform one run, or resume an interrupted one of this kind and group; return it.
 
     The caller holds the job's lock: two simultaneous runs over the same groups are safe but waste work.
-    1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts
+    1. compact · 2. decay · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts
     · 7. summaries of conversations; group by group.
     What fails, takes too long or reaches the cap ends its step in its group alone; the run says so and ends as stopped, or
     as failed.

@@ -23,7 +23,7 @@ from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.change import change_rows
 from memories.store.for_review import link, raise_doubt
-from memories.types import State, Trust, Type
+from memories.types import SUMMARY_SOURCE, VISIBLE_TRUSTS, State, Trust, Type
 from storage.bulk import batches
 
 PROMOTE_AT_LEAST = 3  # similar events, to propose a fact
@@ -140,6 +140,12 @@ def withdraw_summaries(actor: Actor, event: Memory) -> DerivedChanges:
     if event.type != Type.EPISODIC:
         return DerivedChanges()
     return withdraw_derived(actor, replace(find_reach(event, [event]), facts=()))
+
+
+def standing(prefix: str = "") -> Q:
+    """Condition: the memory, or the one that the prefix leads to, is a summary that stands for events now."""
+    names = {"source": SUMMARY_SOURCE, "state": State.LIVE, "trust__in": VISIBLE_TRUSTS}
+    return Q(**{f"{prefix}{name}": value for name, value in names.items()})
 
 
 def withdraw_left_behind(actor: Actor, moved: Sequence[Memory], target: Group) -> None:

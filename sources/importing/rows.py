@@ -33,6 +33,7 @@ from storage.bulk import ManyInsert
 _MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root", "superseded_by"})
 
 _BY: Final = {"group": "group__slug", "memory": "memory__id"}  # how a natural column is looked for
+_LATER: Final = frozenset({"superseded_by", "summary"})  # references that may name a later line
 OTHER_GROUP = "its {column} names a memory of another group"
 
 
@@ -142,7 +143,7 @@ M = TypeVar("M", bound=Model)
 
 
 def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Model:
-    """The unsaved row of a record, without `superseded_by`, which may refer to a later line.
+    """The unsaved row of a record, without its references to rows that may come later.
 
     Raises:
         ValueError: a value does not fit its column, or a reference has no target; the message names it.
@@ -153,7 +154,7 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     values = {name: parse_value(kind.model, name, record[name]) for name in kind.fields}
     references: dict[str, Model] = {}
     for name in kind.references:
-        if name != "superseded_by":
+        if name not in _LATER:
             target = targets.find(name, record[name], record)
             if target is not None:
                 references[name] = target

@@ -33,7 +33,12 @@ def dump() -> dict[str, Any]:
     from relations.models import EntityAlias, Relation, RelationEvidence
 
     memories = rows(
-        Memory, group="group__slug", thread="thread__name", root="root__id", next="superseded_by__id"
+        Memory,
+        group="group__slug",
+        thread="thread__name",
+        root="root__id",
+        next="superseded_by__id",
+        summary="summary__id",
     )
     for row in memories:
         # The group's key stands in the filter column, and keys differ between stores.

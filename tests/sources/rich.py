@@ -18,7 +18,7 @@ LONG = " ".join(f"Sentence {n} speaks of gardens and of water." for n in range(6
 
 
 def fill(alice: User, ledger: Group, garden: Group) -> None:
-    """Write it: versions, states, trusts, threads, ties, tombstones, a purge."""
+    """Write it: versions, states, trusts, threads, ties, summaries, tombstones, a purge."""
     me = person(alice)
     Group.objects.filter(pk=ledger.pk).update(
         instructions="Be brief.\n", policy="below", policy_confidence=0.25
@@ -67,13 +67,26 @@ def fill(alice: User, ledger: Group, garden: Group) -> None:
 
 
 def tie(garden: Group, proof: Memory) -> None:
-    """Write a relation with its proof, aliases, a link and checkpoints."""
+    """Write a relation with its proof, aliases, a link, summaries and checkpoints."""
     mine = {"group": garden, "type": "entity", "scope": "group"}
     ann, rose = (
         Memory.objects.create(content=text, content_hash=text[:9], fold_hash=text[:9], **mine)
         for text in ("Ann, the gardener", "The rose by the gate")
     )
-    _as_written(ann, rose)
+    week, month = (
+        Memory.objects.create(
+            content=text,
+            content_hash=text[:9],
+            fold_hash=text[:9],
+            source="loci:compact",
+            **mine | {"type": "episodic"},
+        )
+        for text in ("2 events, 4 March 2026.", "2 events, March 2026.")
+    )
+    _as_written(ann, rose, week, month)
+    for event in Memory.objects.filter(content="Hello.", thread__name="tea"):
+        put_behind(week, event)
+    put_behind(month, week)
     relation = Relation.objects.create(
         group=garden, subject=ann, predicate="tends", object=rose, valid_from=WHEN, metadata={"by": "hand"}
     )
@@ -84,6 +97,12 @@ def tie(garden: Group, proof: Memory) -> None:
         group=garden, thread=Thread.objects.get(name="tea"), state={"step": 3, "open": ["x"]}
     )
     Checkpoint.objects.create(group=garden, state={})
+
+
+def put_behind(summary: Memory, event: Memory) -> None:
+    """Put an event, or the summary of a week, behind the summary that names it."""
+    Link.objects.create(kind=LinkKind.DERIVED, source=summary, target=event)
+    Memory.objects.filter(pk=event.pk).update(summary=summary)
 
 
 def _as_written(*memories: Memory) -> None:

@@ -12,7 +12,8 @@ from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.labels import is_doubted
 from memories.queries.snapshot import RELATED_ROWS
-from memories.types import SUMMARY_SOURCE, SUMMARY_SOURCES, VISIBLE_TRUSTS, Scope, State, Trust, Type
+from memories.store.derived import standing
+from memories.types import SUMMARY_SOURCES, VISIBLE_TRUSTS, Scope, State, Trust, Type
 
 AT_LEAST: Final = 5  # events for a summary; a week with fewer joins the next one
 _LAST_DAYS: Final = 14  # until events of a last, short week join the week before
@@ -42,12 +43,6 @@ def week_of(moment: datetime) -> str:
     """The ISO week of a moment."""
     year, week, _ = moment.isocalendar()
     return f"{year:04d}-W{week:02d}"
-
-
-def standing(prefix: str = "") -> Q:
-    """Condition: the memory, or the one that the prefix leads to, is a summary that stands for events now."""
-    names = {"source": SUMMARY_SOURCE, "state": State.LIVE, "trust__in": VISIBLE_TRUSTS}
-    return Q(**{f"{prefix}{name}": value for name, value in names.items()})
 
 
 def summaries(turn: Turn) -> QuerySet[Memory]:

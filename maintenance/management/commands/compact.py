@@ -7,7 +7,7 @@ from maintenance.management.cycle_command import CycleCommand
 EXAMPLES: Final = """\
 examples:
   loci compact --dry-run            what would happen, with each change; changes nothing
-  loci compact                      decay, compact, promote, expire, clean up, find duplicates and conflicts
+  loci compact                      compact, decay, promote, expire, clean up, find duplicates and conflicts
   loci compact --group ledger       one group
   loci compact --max-share 1        even if it puts more than maintenance.max_share of a group to sleep
   loci runs undo ID                 undo a run
@@ -20,6 +20,6 @@ class Command(CycleCommand):
     """Renders maintenance.cycle."""
 
     help = (
-        "Run the maintenance cycle: decay, compact, promote, expire, clean up, find duplicates and conflicts."
+        "Run the maintenance cycle: compact, decay, promote, expire, clean up, find duplicates and conflicts."
     )
     examples = EXAMPLES

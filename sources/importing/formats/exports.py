@@ -16,13 +16,14 @@ from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
-from memories.models import Memory, Thread
+from memories.models import Link, LinkKind, LinkStatus, Memory, Thread
 from memories.store import record_findings
+from memories.store.derived import standing
 from memories.store.for_review import raise_doubt
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys
-from memories.types import State
+from memories.types import VISIBLE_TRUSTS, State
 from relations.models import Relation, RelationEvidence
 from sources.exporting import instance_id
 from sources.exporting.lines import carried_pieces
@@ -164,6 +165,7 @@ class ExportIntake:
     faults: list[LineFault] = field(default_factory=list)
     # Id and line, by the id of the replaced.
     successors: dict[str, tuple[str, int]] = field(default_factory=dict)
+    summaries: dict[str, str] = field(default_factory=dict)  # ids, by the id of what is behind each
     threads: set[int] = field(default_factory=set)
     is_complete: bool = False
     last_line: int = 0
@@ -198,7 +200,7 @@ class ExportIntake:
         return faults
 
     def finish(self) -> RestoreReport:
-        """Log the import, link successors and refresh contexts; return the report.
+        """Log the import, link successors and summaries, refresh contexts; return the report.
 
         Uses small transactions, so that other writers do not wait for the whole file. After a kill in between, the next
         import of the same file does the rest.
@@ -215,6 +217,9 @@ class ExportIntake:
         for names in batches(self.successors, LINES_AT_ONCE):
             with transaction.atomic():
                 loose += self._link(names)
+        for names in batches(self.summaries, LINES_AT_ONCE):
+            with transaction.atomic():
+                self._put_behind(names)
         # A dry run holds the write lock until its end, so it skips work that is rolled back unseen.
         for thread in [] if self.dry_run else sorted(self.threads):
             with transaction.atomic():
@@ -268,7 +273,7 @@ class ExportIntake:
         self.unchanged[kind.name] += 1
         if kind is MEMORY:
             self.targets.brought.add(str(line.row["id"]))
-            self._note_successor(line)
+            self._note_later(line)
         return ""
 
     def _note_targets(self, kind: RecordKind, row: Model | None, line: RawLine) -> None:
@@ -283,10 +288,12 @@ class ExportIntake:
         elif isinstance(row, Memory) and row.thread_id is not None:
             self.threads.add(row.thread_id)
 
-    def _note_successor(self, line: RawLine) -> None:
-        successor = line.row.get("superseded_by")
+    def _note_later(self, line: RawLine) -> None:
+        successor, summary = line.row.get("superseded_by"), line.row.get("summary")
         if is_id(successor):
             self.successors[line.row["id"]] = str(successor), line.number
+        if is_id(summary):
+            self.summaries[line.row["id"]] = str(summary)
 
     def _add_rows(self, kind: RecordKind, lines: list[RawLine]) -> list[LineFault]:
         self.targets.fetch_memories(
@@ -341,7 +348,7 @@ class ExportIntake:
             elif isinstance(row, Memory):
                 pieces += [(row, embedded[at])] if embedded else []
                 self.targets.brought.add(str(row.id))
-                self._note_successor(line)
+                self._note_later(line)
                 if str(row.id) in self.guard.doubted and row.state == State.LIVE:
                     raise_doubt(self.actor, row, "the export says that it is disputed")
             elif kind is RELATION and isinstance(row, Relation):
@@ -366,6 +373,21 @@ class ExportIntake:
                 self.faults.append(LineFault(line, OTHER_GROUP.format(column="superseded_by")))
         Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
         return sum(row.superseded_by is None for row in rows.values())
+
+    def _put_behind(self, names: list[str]) -> None:
+        """Put memories behind the summaries of their group that stand here and name them; the others are listed by themselves."""
+        alone = Memory.objects.filter(id__in=names, summary=None, state=State.LIVE, trust__in=VISIBLE_TRUSTS)
+        found = Memory.objects.filter(standing(), id__in={self.summaries[name] for name in names})
+        summaries = {str(row.id): row for row in found}
+        links = Link.objects.filter(kind=LinkKind.DERIVED, status=LinkStatus.OPEN, source__in=found)
+        naming = set(links.values_list("source", "target"))
+        rows = list[Memory]()
+        for row in alone:
+            summary = summaries.get(self.summaries[str(row.id)])
+            if summary and summary.group_id == row.group_id and (summary.key, row.root_key) in naming:
+                row.summary = summary
+                rows.append(row)
+        Memory.objects.bulk_update(rows, ["summary"], batch_size=100)
 
 
 EXPORT = Importer(

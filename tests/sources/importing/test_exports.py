@@ -58,7 +58,7 @@ def lines(exported: Lines) -> Lines:
 
 def clear() -> None:
     """Make this store another, empty one."""
-    Memory.objects.update(superseded_by=None)
+    Memory.objects.update(superseded_by=None, summary=None)
     for model in (AuditPayload, AuditEntry, AuditHead, Piece, Tombstone):
         model.objects.all().delete()
     Memory.objects.filter(root__isnull=False).delete()
