@@ -6,7 +6,7 @@ from django.utils.translation import gettext
 from access.admin.columns import in_brackets, in_words, interface_name, join_list, shorten
 from loci_site.admin.phrases import in_sentence
 from memories.models.short_id import short_id
-from memories.queries.labels import label_of
+from memories.queries.labels import label_of, standing
 
 register = template.Library()
 register.filter(in_brackets)
@@ -15,6 +15,7 @@ register.filter("listed", join_list)
 register.filter("phrase", in_sentence)
 register.filter("word", in_words)
 register.filter(label_of)
+register.filter(standing)
 register.filter(short_id)
 
 

@@ -1,7 +1,5 @@
 """Routes for maintenance runs: start, preview, read, undo."""
 
-from dataclasses import replace
-
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
@@ -16,23 +14,16 @@ from maintenance.cycle import RunPlan
 from maintenance.cycle.job import start_alone
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.models import Run
-from maintenance.runs.preview import (
-    PreviewedChange,
-    RunOut,
-    RunPreview,
-    list_runs,
-    preview_cycle,
-    read_changes,
-)
+from maintenance.runs.preview import PreviewedChange, RunOut, list_runs, preview_cycle, read_changes
 
 WAIT_S = 20.0  # longest wait of a request; after that, a worker continues the run
-MAX_CHANGES = 500  # in a response
+MAX_CHANGES = 500  # in a response, apart from the texts
 
 router = Router(tags=["maintenance"])
 
 
 class RunPageOut(Answer):
-    """A run with its steps and its first changes; `total` counts all changes."""
+    """A run with its steps and changes: all memories that it creates, then the first others; `total` counts all."""
 
     run: RunOut
     steps: tuple[Json, ...]
@@ -57,8 +48,7 @@ def run_maintenance(request: HttpRequest, body: RunIn) -> HttpResponse:
     plan = RunPlan(kind=body.kind, group=group, max_share=body.max_share)
     if not body.dry_run:
         return _answer_run(start_alone(actor, plan, seconds=WAIT_S))
-    preview = preview_cycle(actor, plan)
-    return answer(RunPageOut.json(replace(preview, changes=preview.changes[:MAX_CHANGES])))
+    return answer(RunPageOut.json(preview_cycle(actor, plan, limit=MAX_CHANGES)))
 
 
 @router.get("/maintenance/runs/{run_id}", response=responses(RunPageOut))
@@ -76,5 +66,4 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: UndoIn) -> Htt
 
 
 def _answer_run(run: Run) -> HttpResponse:
-    changes, total = read_changes(run, limit=MAX_CHANGES)
-    return answer(RunPageOut.json(RunPreview(RunOut.json(run), run.steps, changes, total)))
+    return answer(RunPageOut.json(read_changes(run, limit=MAX_CHANGES)))

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
@@ -20,6 +21,7 @@ from memories.browse.listing import ListFilter, list_memories
 from memories.models import Link, Memory
 from memories.queries.labels import doubts_of
 from memories.queries.pages import Page
+from memories.queries.visibility import is_outlasting
 from memories.recall import RecallRequest, recall
 from memories.types import State, Trust
 
@@ -101,6 +103,7 @@ def read(request: HttpRequest, id_: str) -> HttpResponse:
         "may_correct": may_write and is_live,
         "may_flag": may_write and is_live and memory.trust in _FLAGGABLE and not doubts_of(memory),
         "is_current": seen.head == memory,
+        "is_outlasting": is_outlasting(memory, timezone.now()),
         "back": _back_url(request),
     }
     return render_page(request, "people/memory.html", context)

@@ -5,7 +5,14 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+    QueryDict,
+)
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
@@ -23,7 +30,7 @@ from maintenance.cycle.job import start_alone
 from maintenance.cycle.recorder import within
 from maintenance.cycle.undo import ENDED, find_later_runs, preview_undo, undo_run
 from maintenance.models import Run, RunStatus
-from maintenance.runs.preview import preview_cycle, read_changes
+from maintenance.runs.preview import RunPreview, preview_cycle, read_changes
 from maintenance.runs.wording import format_changes, format_counts, format_steps
 
 _CHANGES_SHOWN = 50
@@ -177,14 +184,13 @@ class RunAdmin(PageAdmin):
             try:
                 if request.POST.get("do") == "run":
                     return self._begun(request, actor, form)
-                preview = preview_cycle(actor, form.plan())
+                page, offset = _page_wanted(request.POST)
+                preview = preview_cycle(actor, form.plan(), limit=_CHANGES_SHOWN, offset=offset)
                 context |= {
                     "would": preview.run,
                     "counts": format_counts(preview.run["counts"]),
                     "steps": format_steps(preview.steps),
-                    "groups": format_changes(preview.changes[:_CHANGES_SHOWN]),
-                    "total": preview.total,
-                    "shown": min(preview.total, _CHANGES_SHOWN),
+                    **_changes_shown(preview, page),
                 }
             except LociError as refusal:
                 if refusal.status in (403, 404):
@@ -249,18 +255,29 @@ class RunAdmin(PageAdmin):
 
 def _page_of_changes(request: HttpRequest, run: Run, **narrowed: Q) -> dict[str, Any]:
     """The context of changes_page.html: the page of a run's changes that the request asks for."""
-    number = request.GET.get("page", "1")
+    page, offset = _page_wanted(request.GET)
+    return _changes_shown(read_changes(run, limit=_CHANGES_SHOWN, offset=offset, **narrowed), page)
+
+
+def _page_wanted(sent: QueryDict) -> tuple[int, int]:
+    """The number of the page of changes, and its offset."""
+    number = sent.get("page", "1")
     is_number = number.isascii() and number.isdigit() and len(number) < 9
     page = max(1, int(number)) if is_number else 1
-    offset = (page - 1) * _CHANGES_SHOWN
-    changes, total = read_changes(run, limit=_CHANGES_SHOWN, offset=offset, **narrowed)
+    return page, (page - 1) * _CHANGES_SHOWN
+
+
+def _changes_shown(found: RunPreview, page: int) -> dict[str, Any]:
+    """The context of a page of changes. The texts are on the first one, whatever their number."""
+    end = found.texts + page * _CHANGES_SHOWN
+    first = end - _CHANGES_SHOWN + 1 if page > 1 else 1
     return {
-        "groups": format_changes(changes),
-        "total": total,
-        "first": offset + 1,
-        "last": offset + len(changes),
+        "groups": format_changes(found.changes),
+        "total": found.total,
+        "first": first,
+        "last": first + len(found.changes) - 1,
         "earlier": page - 1 if page > 1 else None,
-        "later": page + 1 if page * _CHANGES_SHOWN < total else None,
+        "later": page + 1 if end < found.total else None,
     }
 
 

@@ -14,7 +14,7 @@ from maintenance.cycle.job import run_alone
 from maintenance.management.progress import StepBar
 from maintenance.management.run_output import CHANGES, changes_text, steps_text
 from maintenance.models import Run, RunStatus
-from maintenance.runs.preview import RunOut, RunPreview, preview_cycle
+from maintenance.runs.preview import MAX_CHANGES, RunOut, RunPreview, preview_cycle
 from memories.language.cleaning import parse_moment
 from memories.management.output import FaceCommand, in_lines
 
@@ -59,7 +59,8 @@ class CycleCommand(FaceCommand):
                 report=bar.show,
             )
             if options["dry_run"]:
-                return _preview_answer(preview_cycle(actor, plan), options)
+                limit = max(MAX_CHANGES, options["changes"])
+                return _preview_answer(preview_cycle(actor, plan, limit=limit), options)
             run = run_alone(actor, plan)
         text = in_lines(steps_text(run.steps), _outcome_text(run))
         failed = run.status in (RunStatus.STOPPED, RunStatus.FAILED)
@@ -69,7 +70,7 @@ class CycleCommand(FaceCommand):
 def _preview_answer(preview: RunPreview, options: dict[str, Any]) -> CommandAnswer:
     text = in_lines(
         steps_text(preview.steps),
-        changes_text(preview.changes[: options["changes"]], total=preview.total),
+        changes_text(preview.changes[: preview.texts + options["changes"]], total=preview.total),
         "" if preview.total else "It would change nothing.",
         preview.run["error"],
         "Dry run: nothing was changed.",

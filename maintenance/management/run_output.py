@@ -13,7 +13,9 @@ from memories.management.output import in_lines, table_text
 
 SHOWN: Final = 50
 TIMES: Final = frozenset({"updated_at", "state_changed_at", "retired_at"})
-CHANGES: Final = option("--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})")
+CHANGES: Final = option(
+    "--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list after the new texts ({SHOWN})"
+)
 
 
 def steps_text(steps: Sequence[dict[str, Any]]) -> str:

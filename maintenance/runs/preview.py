@@ -51,7 +51,7 @@ class RunOut(Answer):
 SHOWN_WORDS = 12
 _TOLD = ("type", "scope", "trust", "confidence")  # of a memory that a run creates
 _ALL = Q()
-MAX_CHANGES = 2_000  # listed in a preview; its counts cover all
+MAX_CHANGES = 2_000  # listed in a preview, apart from its texts; its counts cover all
 
 _FieldChanges = dict[str, list[Any]]  # {field: [before, after]}
 
@@ -73,15 +73,21 @@ class PreviewedChange(Answer):
 
 @dataclass(frozen=True)
 class RunPreview:
-    """What a run would do: the run as JSON, its steps, and the first MAX_CHANGES of its `total` changes."""
+    """What a run did or would do: the run as JSON, its steps, and a page of its `total` changes.
+
+    `texts` counts the memories that it creates, which come first.
+    """
 
     run: dict[str, Any]
     steps: list[dict[str, Any]]
     changes: tuple[PreviewedChange, ...]
     total: int
+    texts: int
 
 
-def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
+def preview_cycle(
+    actor: Actor, plan: RunPlan | None = None, *, limit: int = MAX_CHANGES, offset: int = 0
+) -> RunPreview:
     """Exactly what run_cycle() would do now, tried on a copy of the store. Nothing is changed.
 
     Raises:
@@ -89,28 +95,30 @@ def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
     """
 
     def on_copy() -> RunPreview:
-        run = run_cycle(actor, plan)
-        changes, total = read_changes(run, limit=MAX_CHANGES)
-        return RunPreview({**RunOut.json(run), "dry_run": True}, run.steps, changes, total)
+        done = read_changes(run_cycle(actor, plan), limit=limit, offset=offset)
+        return replace(done, run={**done.run, "dry_run": True})
 
     check_plan(actor, plan or RunPlan())  # before the store is copied
     return run_on_copy(on_copy)
 
 
-def read_changes(
-    run: Run, *, limit: int, offset: int = 0, among: Q = _ALL
-) -> tuple[tuple[PreviewedChange, ...], int]:
-    """`limit` rows that a run changed, in order, after the first `offset`; and their number in all.
+def read_changes(run: Run, *, limit: int, offset: int = 0, among: Q = _ALL) -> RunPreview:
+    """Every memory that a run created, then the first `limit` other rows that it changed, in order.
 
-    `among` narrows them, such as to those of one step in one group.
+    An `offset` skips the memories and so many others. `among` narrows all, such as to those of one step in one group.
     """
-    found: list[tuple[RowChange, int, _FieldChanges]] = []
-    total, steps = 0, changes_of_run(run.id)
+    texts: list[tuple[RowChange, int, _FieldChanges]] = []
+    others: list[tuple[RowChange, int, _FieldChanges]] = []
+    count, steps = 0, changes_of_run(run.id)
     for change in RowChange.objects.filter(among, change__in=steps).order_by("key").iterator():
         for row, fields in unpack_change(change):
-            total += 1
-            if total > offset and len(found) < limit:
-                found.append((change, row, fields))
+            if change.op == "i" and change.kept == Memory._meta.db_table:
+                texts.append((change, row, fields))
+                continue
+            count += 1
+            if count > offset and len(others) < limit:
+                others.append((change, row, fields))
+    found = others if offset else texts + others
     names = {
         table: _describe_rows(table, [row for change, row, _ in found if change.kept == table])
         for table in {change.kept for change, _, _ in found}
@@ -119,12 +127,13 @@ def read_changes(
     changes = []
     for change, row, fields in found:
         id_, text = names[change.kept].get(row, (str(row), ""))
-        shown = {
+        named = {
             name: [referenced.get((change.kept, name), {}).get(value, value) for value in values]
             for name, values in fields.items()
         }
-        changes.append(PreviewedChange(steps[change.change], change.kept, id_, text, change.op == "i", shown))
-    return tuple(_with_texts(changes)), total
+        changes.append(PreviewedChange(steps[change.change], change.kept, id_, text, change.op == "i", named))
+    shown = tuple(_with_texts(changes))
+    return RunPreview(RunOut.json(run), run.steps, shown, count + len(texts), len(texts))
 
 
 def _with_texts(changes: Sequence[PreviewedChange]) -> Iterator[PreviewedChange]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, pgettext
@@ -96,11 +95,11 @@ def step_words(name: str) -> str:
 
 
 def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[_ShownChange]]]:
-    """The changes grouped by step, in the order in which they were made."""
-    return [
-        (step_words(step), [format_change(change) for change in of_step])
-        for step, of_step in groupby(changes, key=lambda change: change.step)
-    ]
+    """The changes grouped by step; the steps and each one's changes in the order in which they come."""
+    groups: dict[str, list[_ShownChange]] = {}
+    for change in changes:
+        groups.setdefault(step_words(change.step), []).append(format_change(change))
+    return list(groups.items())
 
 
 def format_change(change: PreviewedChange) -> _ShownChange:

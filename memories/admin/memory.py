@@ -32,6 +32,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import undo_id_of
 from memories.lifecycle.verbs import VERBS, Verb
 from memories.models import Memory
+from memories.queries.labels import standing
 from memories.queries.versions import find_current, find_memory, parse_short_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store import store
@@ -216,8 +217,8 @@ class MemoryAdmin(BulkActionsMixin):
 
     @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
     def state_label(self, memory: Memory) -> str:
-        """The state; of a version whose write was undone, that."""
-        return "undone" if memory.was_undone else memory.state
+        """The state; of a version whose write was undone, that; of one that still counts, until when."""
+        return standing(memory)
 
     trust_label = field_column(gettext_lazy("trust"), "trust", labels=_TRUST_LABELS)
     author_label = field_column(gettext_lazy("author"), "author_name")

@@ -23,7 +23,8 @@ from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle.verbs import VERBS, Verb
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
-from memories.queries.visibility import as_q, has_begun, recallable_by
+from memories.queries.labels import standing
+from memories.queries.visibility import as_q, has_begun, is_outlasting, recallable_by
 from memories.sessions.conversations import CONVERSATION, find_by_address
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
 from memories.types import RecallTreatment, State, Trust, Type
@@ -188,13 +189,17 @@ def graph_json(found: Neighbourhood) -> dict[str, Any]:
 
 def _head_note(memory: Memory, head: Memory) -> tuple[str, str]:
     """Why another memory is the current one, and the label of the link to it."""
+    is_version = head.root_key == memory.root_key
+    link = gettext("Go to version {version}") if is_version else gettext("Go to that memory")
     if memory.state == State.MERGED:
-        return gettext("This was merged into another memory."), gettext("Go to that memory")
-    if head.root_key != memory.root_key:
-        return gettext("A newer memory replaces this one."), gettext("Go to that memory")
-    return gettext("This is not the current version."), gettext("Go to version {version}").format(
-        version=head.version
-    )
+        said = gettext("This was merged into another memory.")
+    elif is_outlasting(memory, timezone.now()):
+        said = gettext("A newer text is dated ahead. This one counts until then.")
+    elif is_version:
+        said = gettext("This is not the current version.")
+    else:
+        said = gettext("A newer memory replaces this one.")
+    return said, link.format(version=head.version)
 
 
 def _compare_versions(chain: Sequence[Memory]) -> list[_Version]:
@@ -244,7 +249,7 @@ def _group_facts(
             *((in_words(name), value) for name, value in further_facts(memory)),
         ]),
         (gettext("Standing"), [
-            (gettext("State"), in_words(memory.state)), (gettext("Trust"), in_words(memory.trust)), (gettext("Confidence"), f"{memory.confidence:.2f}"),
+            (gettext("State"), in_words(standing(memory))), (gettext("Trust"), in_words(memory.trust)), (gettext("Confidence"), f"{memory.confidence:.2f}"),
             (gettext("Importance"), gettext("{importance} of 10").format(importance=memory.importance)), (gettext("Pinned"), gettext("yes") if memory.pinned else gettext("no")),
             (gettext("Recalled"), ngettext("once", "{times} times", memory.access_count).format(times=memory.access_count)),
         ]),
@@ -281,6 +286,8 @@ def recall_verdict(actor: Actor, memory: Memory) -> _RecallVerdict:
     reason = gettext("it is {state} and {trust}").format(
         state=in_words(memory.state), trust=in_words(memory.trust)
     )
+    if is_outlasting(memory, timezone.now()):
+        reason = gettext("a newer text is dated ahead")
     if action is RecallTreatment.HIDE:
         return _RecallVerdict(action.value, reason)
     # A global memory can also be seen from outside its group.

@@ -47,6 +47,7 @@ from memories.models import Memory
 from memories.queries.by_text import find_counting_same, left_out_with
 from memories.queries.labels import doubts_of
 from memories.queries.versions import head_of
+from memories.queries.visibility import is_outlasting
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.for_review import check_may_doubt, raise_doubt
 from memories.store.policy import Change
@@ -432,6 +433,12 @@ def is_trusted(memory: Memory) -> bool:
     return is_live(memory) and memory.trust in VISIBLE_TRUSTS
 
 
+def _is_former(memory: Memory) -> bool:
+    """True for a version whose successor counts now."""
+    is_replaced = memory.state == State.SUPERSEDED and memory.superseded_by_id is not None
+    return is_replaced and not is_outlasting(memory, timezone.now())
+
+
 def _is_live_unlike(trust: Trust) -> Callable[[Memory], bool]:
     """A condition: the memory is live and has another trust."""
     return lambda memory: is_live(memory) and memory.trust != trust
@@ -450,7 +457,7 @@ VERBS: Final[dict[str, Verb]] = {
         # The same function; only the button differs.
         Verb("restore-version", restore, Operation.RESTORE, WRITE, "restore a former version", (),
              _VerbButton(gettext_noop("Restore this version"), "restored", "history", 110,
-                        lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, gettext_noop("Restore this version?"), follows=False)),
+                        _is_former, gettext_noop("Restore this version?"), follows=False)),
         Verb("retract", retract, Operation.RETRACT, WRITE, "withdraw it as wrong, and store the right text", EVERYBODY,
              _VerbButton(gettext_noop("Retract"), "retracted", "cancel", 130, _is_retractable, gettext_noop("Retract this memory?"), needs_reason=True, is_dangerous=True),
              text="successor", agents_help="retract: it was wrong, its text stays barred", log_color="danger"),

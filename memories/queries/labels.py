@@ -9,9 +9,11 @@ from typing import Any, Final
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from memories.models import Doubt, DoubtStatus, Memory
 from memories.queries.versions import has_lapsed
+from memories.queries.visibility import is_outlasting
 from memories.types import State, Trust, Type
 from storage.compiled_queries import CompiledQuery, read_rows
 
@@ -78,6 +80,13 @@ def _label_of_superseded(memory: Memory, now: datetime) -> str:
     if memory.type != Type.EPISODIC and memory.valid_to is not None and memory.valid_to > now:
         return f"counts{_dated(' until', memory.valid_to)}"
     return f"superseded: was true{_dated(' until', memory.valid_to)}" if memory.valid_to else "superseded"
+
+
+def standing(memory: Memory) -> str:
+    """The state as a word for people; of a fact whose successor is dated ahead, until when it counts."""
+    if is_outlasting(memory, timezone.now()):
+        return gettext("counts until {valid_to:%Y-%m-%d}").format(valid_to=memory.valid_to)
+    return "undone" if memory.was_undone else memory.state
 
 
 def _dated(word: str, moment: datetime | None) -> str:

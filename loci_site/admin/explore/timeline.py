@@ -30,6 +30,7 @@ from memories.admin.filters import SEARCH_LIMIT, find_by_words
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.as_of import TimeSpan, known_span, true_span
+from memories.queries.labels import standing
 from memories.queries.visibility import as_q, listed_by, recallable_by
 from memories.search.base import search_index
 from memories.search.query_terms import Match, words
@@ -175,7 +176,7 @@ def _draw_row(
             text=shorten(text, 120),
             true=span_text(true),
             known=span_text(known),
-            state=in_words(memory.state),
+            state=in_words(standing(memory)),
         ),
         y=TOP + ROW_HEIGHT * number,
         start=x_from,

@@ -37,10 +37,10 @@ def _show_runs(options: dict[str, Any]) -> CommandAnswer:
 def show(options: dict[str, Any]) -> CommandAnswer:
     """One run with its steps and changes."""
     run = find_run(operator(), options["id"])
-    changes, total = read_changes(run, limit=options["changes"])
-    body = {"steps": run.steps, "changes": changes, "total": total}
+    done = read_changes(run, limit=options["changes"])
+    body = {"steps": run.steps, "changes": done.changes, "total": done.total}
     table = table_text([_run_row(run)], header=HEADER)
-    text = in_lines(table, steps_text(run.steps), changes_text(changes, total=total))
+    text = in_lines(table, steps_text(run.steps), changes_text(done.changes, total=done.total))
     return CommandAnswer({**RunOut.json(run), **body}, text)
 
 

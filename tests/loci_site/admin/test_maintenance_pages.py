@@ -12,10 +12,12 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.models import Run
+from maintenance.runs.preview import read_changes
 from memories.lifecycle import verbs
 from memories.models import Memory
 from tests.loci_site.admin.conftest import Remember
 from tests.loci_site.admin.test_pages import text
+from tests.maintenance.events import DEPLOYS, happen
 from tests.people import person
 
 RUNS, JOBS = "/admin/maintenance/run/", "/admin/maintenance/joblock/"
@@ -120,6 +122,25 @@ def test_a_preview_of_the_cycle_changes_nothing_and_the_run_does_what_it_said(
     (run,) = Run.objects.all()
     assert (run.status, run.counts, run.actor) == ("done", {"expired": 1}, "bob")
     assert states(mine, foreign) == ["expired", "live"]
+
+
+@pytest.mark.model
+def test_a_preview_begins_with_every_text_and_leads_on_to_the_other_changes(
+    member: Client, remember: Remember, ledger: Group
+) -> None:
+    now = timezone.now()
+    happen(DEPLOYS, start=now - timedelta(days=60))
+    expired(remember, *(f"Shelf {number} is booked." for number in range(53)))
+    form = {"kind": "cycle", "group": str(ledger.id), "max_percent": "100", "do": "preview"}
+    pages = [member.post(f"{RUNS}begin/", form | {"page": n}).content.decode() for n in ("1", "2")]
+    run = read_changes(cycled(ledger), limit=0)
+    assert run.texts == 1
+    assert [run.changes[0].text.splitlines()[0] in body for body in pages] == [True, False]
+    assert f"1–51 of {run.total}" in pages[0]
+    assert f"52–{min(run.total, 101)} of {run.total}" in pages[1]
+    assert '<button class="loci-button" type="submit" form="begin" name="page" value="2">' in pages[0]
+    both = "".join(pages)
+    assert all(f"Shelf {number} is booked." in both for number in range(53))
 
 
 def test_a_run_that_would_put_too_much_away_says_so(owner: Client, remember: Remember, ledger: Group) -> None:

@@ -1,9 +1,14 @@
 """The browser's pages for merging two memories and for replacing one with another."""
 
+from datetime import timedelta
+
 import pytest
+import time_machine
 from django.test import Client
+from django.utils import timezone
 
 from memories.models import Memory
+from memories.queries.labels import label_of
 from tests.loci_site.admin.conftest import Remember, page
 from tests.memories.builders import fresh
 
@@ -70,3 +75,27 @@ def test_a_compacted_event_is_retracted_itself_and_its_summary_withdrawn(
     Memory.objects.filter(pk=two[0].pk).update(summary=two[1])
     owner.post(page(two[0], "retract"), {"reason": "wrong"})
     assert (fresh(two[0]).state, fresh(two[1]).state) == ("retracted", "retracted")
+
+
+def test_a_fact_whose_successor_is_dated_ahead_is_no_former_version(
+    owner: Client, remember: Remember
+) -> None:
+    old = remember("The office is in Berlin.", valid_from=timezone.now() - timedelta(days=9))
+    new = remember("The office is in Bonn.", supersedes=old.id, valid_from=timezone.now() + timedelta(days=9))
+    label = label_of(fresh(old))
+    assert label.startswith("counts until ")
+    in_admin = owner.get(page(old)).content.decode()
+    in_workspace = owner.get(f"/app/memories/{old.id}/").content.decode()
+    for body in (in_admin, in_workspace):
+        assert label in body
+        assert str(new.id) in body  # it leads to the successor
+        for past in ("superseded</span>", "not the current version", "replaces this one", "Replaced by a newer", "Restore this version"):  # fmt: skip
+            assert past not in body
+    for listed in ("/admin/memories/memory/", "/app/?group=ledger", page(new)):
+        body = owner.get(listed).content.decode()
+        assert label in body
+        assert "superseded</span>" not in body
+    assert new.valid_from
+    with time_machine.travel(new.valid_from, tick=False):
+        assert "superseded</span>" in owner.get(page(old)).content.decode()
+        assert "Restore this version" in owner.get(page(old)).content.decode()

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import log
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from maintenance.cycle.expiry import Cleanup, Expire
 from maintenance.cycle.recorder import Recorder, changes_of_run, within
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.undo import undo_run
-from maintenance.management.run_output import changes_text
+from maintenance.management.commands.compact import Command
 from maintenance.models import Run, RunStatus
 from maintenance.runs.preview import preview_cycle, read_changes
 from memories.models import Memory
@@ -483,9 +484,9 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
     assert not Run.objects.exists()
     assert not AuditEntry.objects.filter(operation="decay").exists()
     run = run_cycle(operator(), RunPlan(now=day(120), max_share=1))
-    changes, total = read_changes(run, limit=1000)
-    assert preview.changes == changes
-    assert preview.total == total == 5  # three decay, one of them expires and one goes to sleep
+    done = read_changes(run, limit=1000)
+    assert preview.changes == done.changes
+    assert preview.total == done.total == 5  # three decay, one of them expires and one goes to sleep
     assert preview.run["counts"] == run.counts == {"decayed": 3, "expired": 1, "put_to_sleep": 1}
 
 
@@ -493,15 +494,23 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
 @pytest.mark.django_db(transaction=True)
 def test_a_dry_run_shows_the_texts_that_it_would_write_whole(ledger: Group) -> None:
     happen(DEPLOYS)
-    preview = preview_cycle(operator(), RunPlan(now=LATER))
-    [made] = [change for change in preview.changes if change.made and change.table == "memories_memory"]
+    row(ledger, "until then", expires_at=LATER - timedelta(days=1))  # each step before has changes too
+    preview = preview_cycle(operator(), RunPlan(now=LATER), limit=0)
+    [made] = preview.changes
+    assert (made.made, made.table, preview.texts) == (True, "memories_memory", 1)
     assert made.text.startswith("5 events, 8 May 2023")
     wanted = {"type": "episodic", "scope": "group", "trust": "active", "confidence": 0.7}
     assert made.fields == {name: [None, value] for name, value in wanted.items()}
-    shown = changes_text(preview.changes, total=preview.total)
-    assert made.text in shown
-    assert "type episodic, scope group, trust active, confidence 0.7" in shown
+    options = {"group": "", "now": LATER, "max_share": None, "changes": 0, "dry_run": True}
+    shown = Command().act(options)
+    assert indent(made.text, "    ") in shown.text
+    assert "type episodic, scope group, trust active, confidence 0.7" in shown.text
+    assert shown.body.changes[0].text == made.text
     assert Memory.objects.filter(source="loci:compact").count() == 0
+    done = read_changes(run_cycle(operator(), RunPlan(now=LATER)), limit=1000)
+    assert [(change.text, change.fields) for change in done.changes[:1]] == [(made.text, made.fields)]
+    assert (preview.total, preview.run["counts"]) == (done.total, done.run["counts"])
+    assert done.total == len(done.changes) > 1
 
 
 @pytest.mark.django_db(transaction=True)
