@@ -23,44 +23,31 @@ MEANT_DIFFERENCES: Final = frozenset(
         "memory.row.state",
         "memory.row.superseded_by",
         "memory.row.confirmed_at",
+        "memory.row.summary",
         "group.row.cleanup",
     }
 )
-# A dispute lowers no rank, and an undisputed text that says the same as a verified one stands after it.
-MEANT_ANSWERS: Final = {
-    "ledger | What is the port?": ["d774528f", "79bda2d6", "5a2386bc"],
-    "garden | Bye. See you.": ["b5862e42", "58791d1d"],
-    # The events answer for themselves, not a summary, and more texts tell better what answers nothing.
-    "garden | gardens and water": ["be0a71c8", "2ed94c09", "3f2e0350"],
-    "garden | What was said at tea?": [],
-    "garden | How long did deploy number 2 take?": ["f9cae02e", "f624c401", "93f042c6"],
-    "garden | On which day are releases cut?": ["7913abef"],
-    "garden | Why is the lab closed for repairs?": ["07cd7969", "3ed0ec87", "6e3aeda8"],
-    # Low confidence takes nothing off a score.
-    "garden | What port will the gate listen on?": ["2ed94c09", "07cd7969"],
-    "garden | Does the office close at noon?": ["07cd7969"],
-    "garden | What happens at night?": ["07cd7969"],
-    "garden | night watch": ["07cd7969"],
-    "garden | When does the north gate open?": ["2ed94c09", "7913abef"],
-    "garden | AKIAQWERTZUIOPASDFG2": ["f9cae02e", "f624c401", "93f042c6"],
-    "garden | When does the yard open?": ["7913abef", "6e3aeda8", "be0a71c8"],
-    "garden | When is high water?": [],
-    "garden | Which pump failed?": ["81bdfc6e", "cccfcd04", "f624c401"],
-    "garden | Which part replaced the seal of greenhouse 3?": ["f624c401", "81bdfc6e", "36b7acb5"],
-    "garden | Who replaced the seals of the pumps?": ["81bdfc6e", "cccfcd04", "f624c401"],
-    "garden | Ida": ["81bdfc6e", "cccfcd04", "93f042c6"],
-    "ledger | How long should answers be?": ["df949c7d", "6207924b", "48c7576d"],
-    "ledger | trams at nine": ["1e141c63", "6207924b", "d2ea65e7"],
-    "ledger | Is the north path closed?": ["e84f68a9", "6207924b", "67246140"],
-    "ledger | thirty-one metres": ["6207924b"],
+# Questions whose first memory is meant to be another one, or none; what comes behind it is of other weights since.
+MEANT_FIRST: Final = {
+    # The events answer for themselves, not a summary.
+    "garden | What was said at tea?": "",
+    "garden | How long did deploy number 2 take?": "f9cae02e",
+    "garden | AKIAQWERTZUIOPASDFG2": "f9cae02e",
+    "garden | When is high water?": "",
+    "garden | Which pump failed?": "81bdfc6e",
+    "garden | Which part replaced the seal of greenhouse 3?": "f624c401",
+    "garden | Who replaced the seals of the pumps?": "81bdfc6e",
+    "garden | Ida": "81bdfc6e",
     # One word that no text has is not answered by what is near to it.
-    "ledger | Hello": [],
-    "ledger | 7719": [],
-}
-DISPUTED: Final = {
-    "garden | Hello",
-    "ledger | How long is the slipway?",
-    "ledger | Is the slipway forty metres long?",
+    "ledger | Hello": "",
+    "ledger | 7719": "",
+    # A weekday that may be any is a word like others.
+    "ledger | Is the deploy key rotated on Friday?": "75a5f604",
+    "ledger | Are releases cut on Monday?": "ded15b23",
+    "garden | Are releases cut on Monday?": "7913abef",
+    # Nothing answers, and another text is the nearest.
+    "ledger | AKIAQWERTZUIOPASDFG2": "5a2386bc",
+    "garden | How much does the yard's crane lift?": "3f2e0350",
 }
 pytestmark = pytest.mark.model
 
@@ -123,21 +110,17 @@ def test_it_answers_as_it_did(loci: Shell) -> None:
     assert len(now) == len(recorded) == 200
     differing = {}
     for before, after in zip(recorded, now, strict=True):
-        (asked, hits), (asked_now, hits_now) = map(read_answer, (before, after))
+        (asked, first), (asked_now, first_now) = map(read_answer, (before, after))
         assert asked_now == asked
-        ids, ids_now = ([id_ for id_, _ in each] for each in (hits, hits_now))
-        if ids_now != MEANT_ANSWERS.get(asked, ids):
-            differing[asked] = ids_now
-            continue
-        if asked not in DISPUTED | MEANT_ANSWERS.keys():
-            assert [score for _, score in hits_now] == pytest.approx([score for _, score in hits], abs=0.025)
+        if first_now != MEANT_FIRST.get(asked, first):
+            differing[asked] = first_now
     assert differing == {}
 
 
-def read_answer(line: str) -> tuple[str, list[tuple[str, float]]]:
+def read_answer(line: str) -> tuple[str, str]:
+    """The question and the id of the first memory of its answer, empty if there is none."""
     asked, _, hits = line.rpartition(" | ")
-    pairs = (hit.split(":") for hit in hits.split())
-    return asked, [(id_, float(score)) for id_, score in pairs]
+    return asked, hits.partition(":")[0].strip()
 
 
 def test_it_exports_what_it_exported(loci: Shell) -> None:

