@@ -5,6 +5,7 @@ The database is queried once; after that, any weights can be tried on the same c
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
@@ -25,13 +26,14 @@ from memories.recall.scoring import Trace, measure
 from memories.recall.weights import WEIGHTS, Weights
 from memories.search.rows import RankingFields
 
+_Numbers = NDArray[np.float64]
+
 MODE: Final = "hybrid"
 MEASURES: Final = ("R@10", "MRR", "nDCG@10")
 FEATURES: Final = tuple(feature.name for feature in fields(Weights))
 # Those that questions with known answers can fit; the others are policy.
 FITTED: Final = FEATURES[: FEATURES.index("unread_words")]
 FOLDS: Final = 5
-_ROUNDS: Final = 3  # the features of a memory's surroundings depend on the weights of the others
 _STEPS: Final = 8  # of Newton's method, far more than it needs
 _SHARPNESS: Final = 10.0  # a lead of 0.1 is odds of e to 1
 _PULL: Final = 0.02  # towards the weights in use: a feature that few questions have stays where it is
@@ -45,6 +47,28 @@ class Trial:
     question: Question
     gathered: CandidateSet
     names: Mapping[int, str]
+
+    @cached_property
+    def leads(self) -> tuple[_Numbers, _Numbers] | None:
+        """For each pair of a right and a wrong candidate: how far the right one leads by each fitted feature (pairs × features),
+        and by the other parts of the scores; None if there is no such pair.
+
+        Features of a memory's surroundings are those by the weights in use.
+        """
+        gathered = self.gathered
+        right = np.array([self.names[c.key] in self.query.relevant for c in gathered.candidates], dtype=bool)
+        if self.question.is_time_alone or not right.any() or right.all():
+            return None
+        features = measure(
+            gathered.candidates, gathered.rows, self.question,
+            related=gathered.related.features, group_key=gathered.group_key,
+        )  # fmt: skip
+        none = np.zeros(len(right))
+        matrix = np.stack([features.get(name, none) for name in FITTED], axis=1)
+        policy = features.keys() - set(FITTED)
+        other = sum((getattr(WEIGHTS, name) * features[name] for name in policy), none)
+        leads = (matrix[right][:, None] - matrix[~right][None]).reshape(-1, len(FITTED))
+        return leads, (other[right][:, None] - other[~right][None]).reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -157,62 +181,31 @@ def fit(sets: Sequence[TrialSet], *, progress: Progress) -> Fit:
     return Fit(replace(fitted, **rounded), tuple(found))
 
 
-def fit_weights(sets: Sequence[Sequence[Trial]], weights: Weights = WEIGHTS) -> Weights:
+def fit_weights(sets: Sequence[Sequence[Trial]]) -> Weights:
     """The weights under which right answers lead wrong ones: a pairwise logistic regression, each set of equal weight.
 
     The scale of the scores stays: limits after the ranking are in its units.
     """
-    usual = np.array([getattr(weights, name) for name in FITTED])
-    fitted = usual
-    for _ in range(_ROUNDS):
-        pairs = [pair for pair in (_pairs_of(own, weights) for own in sets) if pair]
-        if not pairs:
-            break
-        leads, rest = (np.concatenate([own[at] for pair in pairs for own in pair]) for at in (0, 1))
-        # Each set has the same weight, in it each question, of a question each pair.
-        shares = np.concatenate(
-            [np.full(len(own), 1 / len(own) / len(pair) / len(pairs)) for pair in pairs for own, _ in pair]
-        )
-        fitted = _regress(leads, rest, shares, usual)
-        fitted *= usual[0] / fitted[0]
-        values: dict[str, float] = dict(zip(FITTED, map(float, fitted), strict=True))
-        weights = replace(weights, **values)
-    return weights
-
-
-def _pairs_of(
-    trials: Sequence[Trial], weights: Weights
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Of each question, for each pair of a right and a wrong candidate: how far the right one leads by each fitted feature
-    (pairs × features), and by the other parts of the scores.
-    """
-    pairs = []
-    for trial in trials:
-        gathered = trial.gathered
-        right = np.array(
-            [trial.names[c.key] in trial.query.relevant for c in gathered.candidates], dtype=bool
-        )
-        if trial.question.is_time_alone or not right.any() or right.all():
-            continue
-        features = measure(
-            gathered.candidates, gathered.rows, trial.question,
-            weights=weights, related=gathered.related.features, group_key=gathered.group_key,
-        )  # fmt: skip
-        none = np.zeros(len(right))
-        matrix = np.stack([features.get(name, none) for name in FITTED], axis=1)
-        policy = features.keys() - set(FITTED)
-        other = sum((getattr(weights, name) * features[name] for name in policy), none)
-        leads = (matrix[right][:, None] - matrix[~right][None]).reshape(-1, len(FITTED))
-        pairs.append((leads, (other[right][:, None] - other[~right][None]).reshape(-1)))
-    return pairs
+    pairs = [own for trials in sets if (own := [t.leads for t in trials if t.leads is not None])]
+    if not pairs:
+        return WEIGHTS
+    leads, rest = (np.concatenate([both[at] for own in pairs for both in own]) for at in (0, 1))
+    # Each set has the same weight, in it each question, of a question each pair.
+    shares = np.concatenate(
+        [np.full(len(rest), 1 / len(rest) / len(own) / len(pairs)) for own in pairs for _, rest in own]
+    )
+    usual = np.array([getattr(WEIGHTS, name) for name in FITTED])
+    fitted = _regress(leads, rest, shares, usual)
+    values: dict[str, float] = dict(zip(FITTED, (fitted * usual[0] / fitted[0]).tolist(), strict=True))
+    return replace(WEIGHTS, **values)
 
 
 def _regress(
-    leads: NDArray[np.float64],
-    rest: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    usual: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    leads: _Numbers,
+    rest: _Numbers,
+    shares: _Numbers,
+    usual: _Numbers,
+) -> _Numbers:
     """The weights that minimise the logistic loss of the leads, pulled towards the usual ones; by Newton's method."""
     found = usual
     for _ in range(_STEPS):
