@@ -50,7 +50,7 @@ _NUMBER_WORDS = {
     "meaning": gettext_lazy("for its meaning"),
     "words": gettext_lazy("for its words"),
     "thread": gettext_lazy("for its conversation"),
-    "beside": gettext_lazy("for what was stored next to it"),
+    "neighbours": gettext_lazy("for what was stored next to it"),
     "date": gettext_lazy("for the date"),
     "speaker": gettext_lazy("for who said it"),
     "length": gettext_lazy("for its length"),

@@ -339,7 +339,7 @@ def _measure_surroundings(
     threads = thread_scores(found, turns)
     surroundings = {
         "thread": {key: threads[thread] - found[key] for key, thread in turns.items()},
-        "beside": beside_scores(found, rows),
+        "neighbours": beside_scores(found, rows),
         "recency": _order_of_storing([c.key for c in candidates if not c.is_turn]),
         "newest": _leads_of_newest(found, turns, rows) if question.asks_state else {},
     }

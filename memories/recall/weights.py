@@ -26,7 +26,7 @@ class Weights:
     long_words: float = 0.43
     # Its surroundings
     thread: float = 0.33  # its thread's best turns less its own two
-    beside: float = 0.2  # what was stored right before and after it
+    neighbours: float = 0.2  # what was stored right before and after it
     # What the question says of it
     date: float = 0.32  # the day is in the time that the question names
     speaker: float = 0.07  # the question names the speaker

@@ -35,7 +35,7 @@ from memories.types import Type
 _MAX_DROPPED = 60  # candidates listed as left out
 _BOOSTS = {
     "thread": gettext_lazy("another memory of its thread is an answer too"),
-    "beside": gettext_lazy("the memory stored right before or after it is an answer too"),
+    "neighbours": gettext_lazy("the memory stored right before or after it is an answer too"),
     "date": gettext_lazy("the question names its date"),
     "speaker": gettext_lazy("the question names its speaker"),
     "length": gettext_lazy("too short or too long to be informative"),

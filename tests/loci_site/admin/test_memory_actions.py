@@ -55,7 +55,7 @@ def test_a_title_is_the_beginning_of_the_text_unless_it_is_quarantined(
 
 
 def test_numbers_have_names_in_words_and_ranks_are_whole() -> None:
-    numbers = {"keyword": 9.0291, "keyword_rank": 1.0, "meaning": 0.9, "beside": 0.006, "final": 1.01}
+    numbers = {"keyword": 9.0291, "keyword_rank": 1.0, "meaning": 0.9, "neighbours": 0.006, "final": 1.01}
     assert number_words(numbers) == [
         ("score", "1.010"), ("match of words", "9.029"), ("place by words", "1"),
         ("for its meaning", "0.900"), ("for what was stored next to it", "0.006"),
