@@ -77,7 +77,7 @@ def _said(number: int, dice: random.Random, monday: datetime) -> Said:
         return Said(Draft(_event(dice), type="episodic", valid_from=moment, thread=thread, **own))
     if share < 0.95:
         return Said(Draft(_fact(number, dice), type="semantic", **own), corrects=share >= 0.85)
-    own |= {"confidence": 0.06, "expires_at": moment + timedelta(days=dice.randint(3, 60))}
+    own |= {"confidence": 0.06, "expires_at": moment + timedelta(days=dice.randint(8, 60))}
     return Said(Draft(f"Perhaps {_fact(number, dice)}", type="semantic", **own))
 
 
