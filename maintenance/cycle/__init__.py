@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 SHARE_FLOOR = 1  # memories that may go to sleep in any group, even if its share is less
 _CAP_DAYS = 7  # the share is of all runs of so many days
 STEP_S = 1800  # of one step in one group; what is left is done by the next run
+_ALL_DONE = "all done"  # in the place of a step, where a group has none left
 KINDS: dict[str, tuple[Step, ...]] = {
     # What goes behind a summary does not decay, also not in the same run.
     "cycle": (Compact(), Decay(), Promote(), Expire(), Cleanup(), FindPairs(), SummariseConversations()),
@@ -179,7 +180,7 @@ class _CycleWorker:
         groups = self._remaining_groups()
         for number, group in enumerate(groups):
             if self.run.cursor.get("group") != group.key:  # else the run was interrupted in this group
-                self.run.cursor |= {"group": group.key, "step": 0, "at": None, "did": None}
+                self.run.cursor |= {"group": group.key, "step": ""}
             if not self._work_on_group(group, number, len(groups)):
                 return False
         return True
@@ -191,8 +192,13 @@ class _CycleWorker:
         return list(Group.objects.filter(key__gte=first).order_by("key"))
 
     def _work_on_group(self, group: Group, number: int, groups: int) -> bool:
+        names = [*(step.name for step in KINDS[self.run.kind]), _ALL_DONE]
+        if (
+            self.run.cursor["step"] not in names
+        ):  # the group begins, or was interrupted before the steps were others
+            self.run.cursor |= {"step": names[0], "at": None, "did": None}
         for at, step in enumerate(KINDS[self.run.kind]):
-            if at < self.run.cursor["step"]:
+            if at < names.index(self.run.cursor["step"]):
                 continue
             self.plan.report(f"{group.slug}: {step.name}", number, groups)
             try:
@@ -204,13 +210,13 @@ class _CycleWorker:
                 log.exception("the step %s failed in the group %s", step.name, group.slug)
                 self.run.cursor["failed"] = True
                 self._note(f"'{group.slug}', {step.name}: {type(error).__name__}: {error}")
-            self._end_step(step, group, at)
+            self._end_step(step, group, then=names[at + 1])
         return True
 
-    def _end_step(self, step: Step, group: Group, at: int) -> None:
+    def _end_step(self, step: Step, group: Group, *, then: str) -> None:
         """Move on to the next step, and log what this one changed in the group: one row for all its batches."""
         did = self.run.cursor.get("did")
-        self.run.cursor |= {"step": at + 1, "at": None, "did": None}
+        self.run.cursor |= {"step": then, "at": None, "did": None}
         if not did or not did["counts"].keys() - NOT_ADMITTED:
             return  # saved with the next batch: repeating a step that changed nothing changes nothing
         change, counts = step_change(self.run.id, step.name), did["counts"]

@@ -301,6 +301,22 @@ def test_a_killed_run_resumes_after_its_last_batch(ledger: Group, monkeypatch: p
     assert steps_logged(resumed) == [("run", "ledger", {"forgotten": 4})]
 
 
+def test_a_run_that_was_interrupted_before_its_steps_were_others_begins_the_group_anew(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cycle.KINDS, "decay", (Stumbles(),))
+    rows = [row(ledger, text) for text in ("one", "two", "stumble")]
+    with pytest.raises(KeyboardInterrupt):
+        decays(1)
+    stopped = Run.objects.get()
+    stopped.cursor |= {"step": 3, "at": ["of", "another"]}  # a number, as older versions kept it
+    stopped.save()
+    Memory.objects.filter(pk=rows[2].pk).update(content="fine")
+    resumed = decays(5)
+    assert (resumed.pk, resumed.status, resumed.error) == (stopped.pk, RunStatus.DONE, "")
+    assert [fresh(memory).state for memory in rows] == ["forgotten"] * 3
+
+
 def test_a_step_that_fails_in_one_group_stops_nothing_else(
     ledger: Group, garden: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
