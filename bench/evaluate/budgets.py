@@ -17,6 +17,7 @@ from memories.recall.budget import Notes, counting_encoder, pack
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import understand
 from memories.recall.scoring import Trace
+from memories.search.rows import read_memories
 
 BUDGETS: Final = (250, 500, 1000, 2000, 4000)
 # Rankings that a reader could have without Loci: whole memories, best first, as many as fit.
@@ -55,9 +56,10 @@ def measure_budgets(
                     best, token_budget=budget, encoder=counting_encoder(encoder), show=Notes(query.group).show,
                     is_ranked=True,
                 )  # fmt: skip
-                whole = [portion.memory.source_ref for portion in portions if not portion.is_cut]
-                tokens = sum(portion.tokens for portion in portions if not portion.is_cut)
-                held.setdefault((way, budget), []).append(({*whole}, tokens, len(whole)))
+                whole = [portion for portion in portions if not portion.is_cut]
+                shown = {portion.memory.source_ref for portion in whole}
+                tokens = sum(portion.tokens for portion in whole)
+                held.setdefault((way, budget), []).append((shown, tokens, len(whole)))
         progress("budgets", done)
     return [
         BudgetPoint(
@@ -75,5 +77,5 @@ def _rank(actor: Actor, query: Query, *, mode: str, encoder: Encoder) -> list[Me
     visibility = recallable_by(actor, find_group(actor, query.group))
     question = understand(query.text, encoder=encoder, today=query.asked)
     keys = [key for key, _ in find_ranking(question, visibility, mode=mode, trace=Trace()).scores[:_DEPTH]]
-    rows = Memory.objects.select_related("group", "thread").in_bulk(keys)
+    rows = read_memories(keys)
     return [rows[key] for key in keys if key in rows]

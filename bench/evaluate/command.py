@@ -185,9 +185,8 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
     modes: list[str] = []
     if requested:
         modes = list(MODES) if "all" in requested else list(dict.fromkeys(requested))
-    elif "received" in marked or not any(
-        special.values()
-    ):  # a special measurement alone measures no mode too
+    # A special measurement alone measures no mode too.
+    elif "received" in marked or not any(special.values()):
         modes = [settings.LOCI.retrieval.mode]
     return EvaluationPlan(
         modes=modes,

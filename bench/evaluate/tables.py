@@ -150,7 +150,8 @@ def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]
     Raises:
         InvalidInput: the file has no marks, or one without its end.
     """
-    written = [name for name in tables if name in marked_tables(path)]
+    marked = marked_tables(path)
+    written = [name for name in tables if name in marked]
     try:
         for name in written:
             put_between(path, BEGIN.format(name), END.format(name), as_markdown(tables[name]))

@@ -46,7 +46,7 @@ PHRASES = (
     gettext_noop("it is another group's, and far below the best"),
     gettext_noop("it is far below the best (a request that names max_results gets it)"),
     gettext_noop("another one that is shown says the same"),
-    gettext_noop("it is told next to the memory that it will replace"),
+    gettext_noop("it is shown with the memory that it will replace"),
     gettext_noop("the question asks for all of something else"),
     gettext_noop("it changed or was deleted while the question was answered"),
     gettext_noop("recall leaves it out: {why}"),

@@ -6,7 +6,7 @@ from typing import Any, Final
 from memories.language.cleaning import first_words
 
 _MAX_WORDS: Final = 30  # more would drown the memory's own words, since BM25 counts the whole row
-_IN_TEXT: Final = frozenset({"speaker"})  # keys whose value stands in the text as well
+_IN_TEXT: Final = frozenset({"speaker"})  # keys whose values the text contains already
 _OWN_SOURCE: Final = "loci:"  # of what maintenance made: its metadata says how
 
 

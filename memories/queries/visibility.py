@@ -118,7 +118,10 @@ def _when(v: Visibility) -> Iterator[Rule]:
 
 
 def _counting_at(moment: datetime, states: frozenset[str], *, tells_ahead: bool) -> _AllOf:
-    """A memory counts then: one in these states, or one whose successor is dated ahead; or will count, if that is told."""
+    """Whether a memory counts at that moment: it is in one of these states, or its successor begins later.
+
+    With `tells_ahead`, a memory that begins to count later matches too.
+    """
     since = _since("valid_from", moment)
     standing = _LIVE if states == {State.LIVE} else _Test("state", "in", states)
     return _AllOf(

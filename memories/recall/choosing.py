@@ -285,7 +285,7 @@ def in_time(memory: Memory) -> tuple[str, int, int]:
 
 _SAME_SCORE = 0.01  # scores this close say the same of two memories
 ALIKE_REASON = "another one that is shown says the same"
-AHEAD_REASON = "it is told next to the memory that it will replace"
+AHEAD_REASON = "it is shown with the memory that it will replace"
 OTHER_REASON = "the question asks for all of something else"
 CHANGED_REASON = "it changed or was deleted while the question was answered"
 
