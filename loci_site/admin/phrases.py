@@ -38,7 +38,7 @@ PHRASES = (
     # Why a question finds a memory or does not
     gettext_noop("it ranks {rank}, but {why}"),
     gettext_noop("it ranks {rank}"),
-    gettext_noop("only {limit} are returned by default"),
+    gettext_noop("it is dormant, and live memories answer"),
     gettext_noop("beyond the first {limit}"),
     gettext_noop("neither search has it among its first {limit}"),
     gettext_noop("nothing found is close enough to be an answer"),

@@ -143,6 +143,7 @@ class RunAdmin(PageAdmin):
         context = {
             "title": gettext("Run: {kind}").format(kind=in_words(entry.operation)),
             "entry": entry,
+            "run": run,
             "counts": format_counts(counts),
             **_page_of_changes(request, run, among=within(entry.payload)),
             "run_url": self.url("change", run.id) if is_seen else "",

@@ -4,11 +4,10 @@ For a moment in the past it is the version of the chain that was true and known 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Count, QuerySet
 from django.utils import timezone
 
@@ -32,11 +31,11 @@ from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
 from memories.queries.versions import head_within
 from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
-from memories.recall import MAX_QUERY_CHARS
-from memories.recall.choosing import excluding_filters, explain_place
-from memories.recall.question import understand
+from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, recall
+from memories.recall.abstention import NOTHING_RELEVANT
+from memories.recall.choosing import excluding_filters
 from memories.recall.scoring import Trace, TraceStep
-from memories.store.pieces import available_encoder, indexed_model
+from memories.recall.weights import CANDIDATES
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, hiding_marks
 from memories.types import RecallTreatment, State, Trust, recall_treatment
 
@@ -159,27 +158,50 @@ def inspect_memory(
 def explain_for(
     actor: Actor, memory: Memory, query: str, *, narrowing: Narrowing | None = None
 ) -> RecallReason:
-    """The memory's rank for a question in its own group, or the step that left it out.
+    """The memory's rank for a question in its own group, or the step that left it out: the actor's own recall says it.
 
-    For a global memory of a group closed to the actor, the question covers everything visible to the actor.
+    For a global memory of a group closed to the actor, the question is asked in the actor's default group.
     """
-    trace = Trace()
     group = memory.group if actor.may(READ, memory.group_id) else None
     visibility = recallable_by(actor, group, narrowing=narrowing)
-    if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
+    told = (
+        visibility
+        if visibility.is_history
+        else replace(visibility, states=visibility.states | {State.DORMANT})
+    )
+    if not Memory.objects.filter(as_q(told), key=memory.key).exists():
         filters = excluding_filters(memory, visibility)
         reason = f"the filter '{filters[0]}' leaves it out" if filters else _why_hidden(memory)
         return RecallReason(query, None, reason, {}, ())
     if find_left_out([memory], visibility):
         return RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
-    encoder = available_encoder()
-    if encoder is not None and indexed_model() not in ("", encoder.model_id):
-        encoder = None
-    mode = settings.LOCI.retrieval.mode if encoder else "keyword"
-    question = understand(query, encoder=encoder, actor=actor)
-    found = explain_place(question, visibility, memory, mode=mode, trace=trace)
-    numbers = trace.numbers.get(memory.key, {})
-    return RecallReason(query, found.rank, found.reason, numbers, tuple(trace.steps))
+    request = RecallRequest(
+        query,
+        group=group.slug if group else None,
+        narrowing=narrowing or Narrowing(),
+        explain=True,
+        is_trial=True,
+    )
+    answer = recall(actor, request)
+    trace = answer.trace or Trace()
+    rank = trace.order.index(memory.key) + 1 if memory.key in trace.order else None
+    reason = _reason_in(answer, trace, memory, rank)
+    return RecallReason(query, rank, reason, trace.numbers.get(memory.key, {}), tuple(trace.steps))
+
+
+def _reason_in(answer: RecallResult, trace: Trace, memory: Memory, rank: int | None) -> str:
+    """What became of a memory in an explained answer, by its place among the candidates."""
+    if memory.key in trace.dropped:
+        why = trace.dropped[memory.key]
+    elif any(memory == item.memory for item in answer.nearest):
+        why = NOTHING_RELEVANT
+    elif rank is None and memory.state == State.DORMANT:
+        return "it is dormant, and live memories answer"
+    elif rank is None:
+        return f"neither search has it among its first {CANDIDATES}"
+    else:
+        return f"it ranks {rank}"
+    return f"it ranks {rank}, but {why}" if rank else why
 
 
 def treatment_now(memory: Memory) -> RecallTreatment:

@@ -140,12 +140,13 @@ def _answer_query(
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
         if not visibility.is_history and _any_sleeps(visibility):
             asleep = replace(visibility, states=frozenset({State.DORMANT}))
-            sleeping = find_ranking(question, asleep, mode=mode, trace=Trace())
+            waking = trace.branch() if request.explain else Trace()
+            sleeping = find_ranking(question, asleep, mode=mode, trace=waking)
             led = sleeping if answer.abstained else sleeping.leading(ranking)
             if led.scores != ranking.scores:
                 both = replace(visibility, states=visibility.states | {State.DORMANT})
-                other = build_answer(request, led, question, both, frame, encoder, Trace(), mode=mode)
-                answer = answer if other.abstained else replace(other, trace=answer.trace)
+                other = build_answer(request, led, question, both, frame, encoder, waking, mode=mode)
+                answer = answer if other.abstained else other
     if actor.checkout is None and not actor.is_person and any(i.memory.anchor_commit for i in answer.items):
         answer = replace(answer, note=_UNKNOWN_CHECKOUT)
     answer = replace(answer, duration_ms=(time.perf_counter() - started) * 1000)

@@ -21,7 +21,6 @@ from memories.recall.abstention import (
     UNSURE,
     Confidence,
     asked_for,
-    is_answerable,
     judge,
     reasons_against,
 )
@@ -41,7 +40,7 @@ from memories.recall.budget import (
     fit_best,
 )
 from memories.recall.collecting import Collects
-from memories.recall.pipeline import Ranking, find_ranking
+from memories.recall.pipeline import Ranking
 from memories.recall.question import Question, RecallRequest
 from memories.recall.relations import ToldRelations
 from memories.recall.scoring import SPEAKER_LABEL, Trace
@@ -325,6 +324,7 @@ def judge_and_choose(
         closest = [memory for memory in best if not memory.is_name_alone] or best
         memories, alike = [] if limits.has_lines else closest[:MAX_NEAREST], {}
     if is_explained:  # everything that keeps each other candidate out, so that no limit is raised in vain
+        trace.order = [key for key, _ in ranking.scores]
         settled = {memory.key for memory in memories} | trace.dropped.keys()
         for at, (key, _) in enumerate(ranking.scores):
             if key not in settled:
@@ -448,32 +448,6 @@ _WITHOUT_FILTER: dict[str, dict[str, Any]] = {
     "include_orphans": {"orphans": frozenset()},
     "group": {"groups": None},
 }
-
-
-@dataclass(frozen=True)
-class _Placement:
-    """A memory's rank for a question (None: no candidate) and what became of it; `reason` is a sentence."""
-
-    rank: int | None
-    reason: str
-
-
-def explain_place(
-    question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
-) -> _Placement:
-    """The memory's rank for the question inside the Visibility, and whether a default answer contains it."""
-    ranking = find_ranking(question, visibility, mode=mode, trace=trace)
-    rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
-    if rank is None:
-        return _Placement(None, f"neither search has it among its first {CANDIDATES}")
-    rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
-    best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
-    if not is_answerable(question, ranking, best, trace):
-        return _Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
-    limit = _usual_limit(question)
-    against = [f"only {limit} are returned by default"] if rank > limit else []
-    against += reasons_against(memory.key, ranking, question)
-    return _Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
 def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:

@@ -53,10 +53,11 @@ class TraceStep:
 
 @dataclass
 class Trace:
-    """Steps in order, and for each memory (by key) the numbers behind its rank."""
+    """Steps in order, and for each memory (by key) the numbers behind its rank; `order` are the candidates, best first."""
 
     steps: list[TraceStep] = field(default_factory=list)
     dropped: dict[int, str] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
     _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
     _sources: list[_NumberSource] = field(default_factory=list)
 
@@ -69,6 +70,10 @@ class Trace:
                 rounded = {name: round(value, 4) for name, value in numbers.items()}
                 self._numbers.setdefault(key, {}).update(rounded)
         return self._numbers
+
+    def branch(self) -> "Trace":
+        """A trace that goes on from here, for another answer to the question."""
+        return Trace([*self.steps], _numbers=dict(self.numbers))
 
     def add(self, name: str, **detail: Any) -> None:
         """Append a step."""

@@ -10,6 +10,7 @@ from django.utils import timezone
 from access.models import AuditEntry
 from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
+from maintenance.cycle.undo import undo_run
 from maintenance.models import Run
 from tests.loci_site.admin.conftest import Remember
 
@@ -55,3 +56,6 @@ def test_the_row_of_a_step_leads_to_what_it_changed_in_its_group(
     assert store is not None
     refused = [(member, foreign), (stranger, mine), (owner, mine.replace(decays[0].name, store.name))]
     assert {client.get(url).status_code for client, url in refused} == {404}
+    assert "Undone on" not in body
+    undo_run(operator(), Run.objects.get().id)
+    assert "Undone on" in member.get(mine).content.decode()

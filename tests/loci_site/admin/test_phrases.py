@@ -17,8 +17,8 @@ from memories.store.withdrawn.left_out import LEFT_OUT_REASON
         ("76.5 GB free", "76.5 GB frei"),
         ("it ranks 3", "Rang 3"),
         (
-            f"it ranks 11, but only 10 are returned by default and {FILLER_REASON}",
-            "Rang 11, aber ohne Angabe werden nur 10 geliefert, und sie hat kein Wort mit der Frage gemeinsam und liegt auch in der "
+            f"it ranks 11, but beyond the first 10 and {FILLER_REASON}",
+            "Rang 11, aber nach den ersten 10, und sie hat kein Wort mit der Frage gemeinsam und liegt auch in der "
             "Bedeutung nicht nahe",
         ),
         ("recall hides forgotten memories", "der Abruf verbirgt Erinnerungen in diesem Zustand: vergessen"),

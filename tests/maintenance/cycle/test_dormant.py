@@ -14,6 +14,7 @@ from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.expiry import Cleanup
 from maintenance.cycle.undo import undo_run
+from memories.browse.inspection import explain_for
 from memories.draft import Draft
 from memories.lifecycle.verbs import pin, restore, retract, verify
 from memories.models import Link, LinkKind, Memory
@@ -72,6 +73,16 @@ def test_what_answers_clearly_better_than_all_that_is_live_comes_before_it(ledge
         kept(operator(), text, group="ledger")
     assert [answer(question)[:1] for question in texts] == [[text] for text in texts.values()]
     assert answer("When did the big oven fail?")[0].startswith("The big oven failed")
+
+
+def test_why_a_question_finds_it_or_not_is_what_recall_does(ledger: Group) -> None:
+    stripe, roof = faded("Our payment provider is Stripe."), faded("The roof of the barn is green.")
+    sleep(ledger)
+    kept(operator(), MOLLIE, group="ledger")
+    asked = "Who is our payment provider?"
+    assert explain_for(operator(), fresh(stripe), asked).reason == "it is dormant, and live memories answer"
+    assert explain_for(operator(), fresh(roof), "Which colour has the barn's roof?").reason == "it ranks 1"
+    assert not COUNTER.flush()  # to explain is not to recall
 
 
 def test_a_recall_wakes_it(ledger: Group) -> None:

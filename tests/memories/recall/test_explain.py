@@ -13,9 +13,7 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
-from memories.recall.choosing import excluding_filters, explain_place
-from memories.recall.question import understand
-from memories.recall.scoring import Trace
+from memories.recall.choosing import excluding_filters
 from tests.memories.builders import NOW, day, kept, row
 from tests.people import person
 
@@ -30,8 +28,8 @@ def visible() -> Visibility:
 
 
 def reason(visible: Visibility, memory: Memory, question: str) -> tuple[int | None, str]:
-    asked = understand(question, encoder=None)
-    found = explain_place(asked, visible, memory, mode="keyword", trace=Trace())
+    alice = actor_for_user(User.objects.get(username="alice"), via="rest")
+    found = explain_for(alice, memory, question)
     return found.rank, found.reason
 
 
@@ -52,7 +50,7 @@ def test_one_beyond_the_first_ten_says_so(visible: Visibility) -> None:
     for number in range(10):
         ledger_row(f"port port {number}")
     last = ledger_row("of all the many words here only a single one is about a port in the north")
-    assert reason(visible, last, "port") == (11, "it ranks 11, but only 10 are returned by default")
+    assert reason(visible, last, "port") == (11, "it ranks 11, but beyond the first 10")
 
 
 PORTS = [f"The deploy port of machine {number} is 808{number}." for number in range(10)]
@@ -65,7 +63,7 @@ def test_what_two_steps_leave_out_is_told_both(alice: User, ledger: Group, encod
         kept(person(alice), port, group="ledger")
     strange = kept(person(alice), "Grandmother knits woollen socks.", group="ledger")
     why = explain_for(person(alice), strange, "deploy port")
-    assert (why.rank, why.reason) == (11, f"it ranks 11, but only 10 are returned by default and {FILLS_UP}")
+    assert (why.rank, why.reason) == (11, f"it ranks 11, but beyond the first 10 and {FILLS_UP}")
     answer = recall(person(alice), RecallRequest("deploy port", group="ledger", explain=True))
     assert answer.trace
     assert answer.trace.dropped == {strange.key: f"beyond the first 10 and {FILLS_UP}"}
