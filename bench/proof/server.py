@@ -150,9 +150,9 @@ def killed(
         if process.poll() is not None:
             return False
         children = psutil.Process(process.pid).children(recursive=True) if with_children else []
-        kill(process, words[0])
+        process.kill()
         kill_all(children)
-    return True
+        return process.wait(timeout=STOP_S) == -signal.SIGKILL  # it may have ended just now
 
 
 def kill_all(processes: Sequence[psutil.Process]) -> None:
