@@ -55,6 +55,8 @@ class Bench:
             "DISABLE_TELEMETRY": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "ENABLE_TOOL_SEARCH": "false",  # a tool that is searched for is not offered at once
+            "MCP_CONNECTION_NONBLOCKING": "0",  # else a slow machine's first request may lack the tools
+            "MCP_CONNECT_TIMEOUT_MS": "60000",
         }
         return kept | own
 
