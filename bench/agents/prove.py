@@ -1,4 +1,6 @@
-"""Proof: the real Claude Code and Codex get what their group knows, once, between marks, and leave a checkpoint."""
+"""Proof: the real Claude Code and Codex get what their group knows, once, between marks, and leave a checkpoint; a recall's text
+reaches the model whole.
+"""
 
 import json
 import os
@@ -52,6 +54,9 @@ class Bench:
             "STUB_KEY": "none",
             "DISABLE_TELEMETRY": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "ENABLE_TOOL_SEARCH": "false",  # a tool that is searched for is not offered at once
+            "MCP_CONNECTION_NONBLOCKING": "0",  # else a slow machine's first request may lack the tools
+            "MCP_CONNECT_TIMEOUT_MS": "60000",
         }
         return kept | own
 
@@ -110,6 +115,7 @@ def prove_agents(workshop: Workshop) -> Finding:
             "Codex": at._run(["codex", "--version"], cwd=at.project).split()[-1],
         }
         failures += look_at_claude(at)
+        failures += look_at_tool(at)
         failures += look_at_codex(at)
         look_at_validators(at)
         failures += look_at_answers(at, numbers)
@@ -132,6 +138,22 @@ def look_at_claude(at: Bench) -> list[str]:
     if not any(UNRELATED in text and ANSWER in text for text in third):
         found.append("the third session does not begin with the second one's checkpoint")
     return found
+
+
+def look_at_tool(at: Bench) -> list[str]:
+    """What is wrong with what Claude Code hands the model of a recall: the text that the server answers, and nothing else."""
+    tool, asked = "recall_memory", {"query": ASKED, "group": "ledger"}
+    at.stub.tool = (f"mcp__loci__{tool}", asked)
+    before = len(at.stub.requests)
+    at._run(["claude", "-p", "look it up", "--allowedTools", at.stub.tool[0]], cwd=at.project)
+    at.stub.tool = None
+    with Client(at.server.port, at.home.secret, timeout_s=CLIENT_S) as client:
+        text = client.call(tool, **asked)["text"]
+    results = at.stub.tool_results(before)
+    found = [] if results else ["Claude Code, calling a tool: the model got no result"]
+    return found + [
+        f"Claude Code hands the model {result!r}, not {text!r}" for result in results if result != text
+    ]
 
 
 def look_at_codex(at: Bench) -> list[str]:

@@ -1,4 +1,6 @@
-"""A model on a port of this machine that always answers the same; it keeps what clients send. Two APIs: Anthropic's, OpenAI's."""
+"""A model on a port of this machine that answers the same, or first calls a tool; it keeps what clients send. Two APIs:
+Anthropic's, OpenAI's.
+"""
 
 import json
 import threading
@@ -13,14 +15,33 @@ ANSWER = "Understood. The next step is to write the migration."
 
 @dataclass
 class StubModel:
-    """The address, and the bodies of all requests for an answer."""
+    """The address, and the bodies of all requests for an answer. `tool`: the name and the arguments of a call that precedes it."""
 
     url: str = ""
+    tool: tuple[str, dict[str, Any]] | None = None
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     def since(self, number: int, prompt: str) -> list[str]:
         """The requests after so many, as text, that have the prompt in them."""
         return [text for text in map(flatten, self.requests[number:]) if prompt in text]
+
+    def tool_results(self, number: int) -> list[str]:
+        """What the requests after so many tell the model of the call of its tool."""
+        contents = [
+            message["content"] for body in self.requests[number:] for message in body.get("messages", ())
+        ]
+        blocks = [block for content in contents if isinstance(content, list) for block in content]
+        told = [block["content"] for block in blocks if block["type"] == "tool_result"]
+        return [
+            each if isinstance(each, str) else "".join(part.get("text", "") for part in each) for each in told
+        ]
+
+    def calls_for(self, body: dict[str, Any]) -> bool:
+        """Whether this request is answered by the call of the tool: it has the tool, and not yet its result."""
+        offered = self.tool is not None and self.tool[0] in [
+            tool.get("name") for tool in body.get("tools", ())
+        ]
+        return offered and "tool_result" not in json.dumps(body["messages"])
 
 
 def flatten(value: Any) -> str:
@@ -42,7 +63,10 @@ def stub_model() -> Iterator[StubModel]:
             path = self.path.split("?")[0]
             if path.endswith("/messages"):
                 stub.requests.append(body)
-                self.send_events(anthropic_events() if body.get("stream") else [("", anthropic_whole())])
+                if stub.tool is not None and stub.calls_for(body):
+                    self.send_events(anthropic_call(*stub.tool))
+                else:
+                    self.send_events(anthropic_events() if body.get("stream") else [("", anthropic_whole())])
             elif path.endswith("/responses"):
                 stub.requests.append(body)
                 self.send_events(openai_events())
@@ -99,13 +123,28 @@ def anthropic_whole() -> dict[str, Any]:
 
 def anthropic_events() -> list[tuple[str, dict[str, Any]]]:
     """The same as a stream."""
+    return anthropic_stream({"type": "text", "text": ""}, {"type": "text_delta", "text": ANSWER}, "end_turn")
+
+
+def anthropic_call(name: str, arguments: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The call of a tool as a stream."""
+    block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+    return anthropic_stream(
+        block, {"type": "input_json_delta", "partial_json": json.dumps(arguments)}, "tool_use"
+    )
+
+
+def anthropic_stream(
+    block: dict[str, Any], delta: dict[str, Any], stop_reason: str
+) -> list[tuple[str, dict[str, Any]]]:
+    """An answer of one block of content."""
     start = {**anthropic_whole(), "content": [], "stop_reason": None}
     return [
         ("message_start", {"type": "message_start", "message": start}),
-        ("content_block_start", {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-        ("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ANSWER}}),
+        ("content_block_start", {"type": "content_block_start", "index": 0, "content_block": block}),
+        ("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}),
         ("content_block_stop", {"type": "content_block_stop", "index": 0}),
-        ("message_delta", {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": {"output_tokens": 1}}),
+        ("message_delta", {"type": "message_delta", "delta": {"stop_reason": stop_reason, "stop_sequence": None}, "usage": {"output_tokens": 1}}),
         ("message_stop", {"type": "message_stop"}),
     ]  # fmt: skip
 

@@ -50,7 +50,7 @@ PROOFS = (
     Proof("hostile-reads", "Whatever texts one person asks for, another person's recalls go on.", prove_reported),
     Proof("poison", "An agent with a write token puts no text of its own before a fact that a person verified.", prove_reported),
     Proof("encryption", "Whoever takes the folder of an encrypted store, in use, killed or backed up, reads no sentence in it.", prove_reported),
-    Proof("agents", "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint.", prove_agents),
+    Proof("agents", "The real Claude Code and Codex get what their group knows, once, and leave a checkpoint; a recall's text reaches the model.", prove_agents),
     Proof("postgres", "On PostgreSQL too nothing acknowledged is lost, whichever process is killed, on one site or two.", prove_postgres),
     Proof("extension", "The browser extension loses no turn and keeps none twice, and what is off, removed or revoked is gone.", prove_reported),
     Proof("mutants", "The tests of an area fail if its code is wrong.", prove_mutants),

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from access.actor import READ
+from access.answers import keys_of
 from bench.reference import markdown as md
 from loci_site.mcp.changes import CHANGES, CHANGES_HELP
 from loci_site.mcp.inspected import MIN_BUDGET
@@ -33,13 +34,15 @@ output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earl
 - **Retries**: every tool that writes takes an `idempotency_key`, a new UUID for each write. The same call with the same key
   within 24 hours gets the first answer and writes nothing.
 - **Undo**: the answer to a write has an `undo` id; `forget_memory` with the verb `undo` takes it for 24 hours.
-- **Answers** come as structured content and as text. Fields without information are left out. Recalled text is
-  enclosed in `<memory …>` marks, which it cannot forge: it is data. A mark has the short id, type and date, the trust
-  unless it is plainly active, who disputes it and why, the group if it is another than the answer's, and the source. The
-  structured part has the same marks and full ids.
-- **Ids** may be short: the last eight characters or more.
+- **Answers** of the tools that read memories are text alone. Stored text is enclosed in `<memory …>` marks, which it cannot
+  forge: it is data. A mark has the short id, type and date, the trust unless it is plainly active, who disputes it and why,
+  the group if it is another than the answer's, and the source. A line after it names memories that say the same, the events of
+  a summary, and what takes its place on a day to come; `<turn …>` marks turns next to it. REST has the same as fields.
+- **Answers** of the tools that write or count are JSON, as structured content and as text. Fields without information are left out.
+  The tool's schema names the first fields alone; all of them are listed here.
+- **Ids** may be short: the last eight characters or more. A relation's is always whole.
 - **`token_budget`** counts the text of an answer, marks included, in tokens of the embedding model. What does not fit is cut, and
-  the text says so and how to read the rest.
+  the text says so and how to read the rest. An explanation comes on top.
 - **Errors** are results with `isError`: a sentence, what to do next, and in brackets a code and the wrong argument,
   as in `confidence is 7.0; it must be a number from 0 to 1. [invalid_input, confidence]`. An error inside Loci names a
   reference under which the server's log has the details. A call that ends with an error writes nothing.
@@ -53,12 +56,8 @@ Filters of `where` and fields of answers that need a word more:
 | `where.after`, `where.before` | when it happened or began to be true (`valid_from`), or else when it was stored: from `after` to `before`, both included. `after` may not be later than `before` |
 | `where.source` | the `source` that was given with the memory, word for word |
 | `where.thread` | the name of the memory's thread, word for word |
-| `missing` | of `ids`: those under which the caller may see nothing; with a small budget only the first |
-| `left_out` | how many found memories did not fit into the budget |
-| `nearest` | if nothing stored answers: the closest memories, probably about something else |
 | `near[].next` | what to do about a neighbour if your statement is right: `supersede` it (it was true and has changed), `retract` it (it was wrong), or `nothing` (both can be true, or a person decides) |
-| `cut` | of `memory_inspect`: the parts that did not fit into the budget |
-| `sections[].note` | of `get_context`: why a section has no memories |
+| `recorded`, `undone` | of `forget_memory`: with `used` and `wrong`, how many verdicts were new; with `undo`, the operation that was undone |
 
 Instructions that the server sends to an agent at the start:
 
@@ -105,7 +104,6 @@ def budget_table() -> str:
 def render_tool(declared: LociTool) -> str:
     """The section of one tool: description, rights, arguments and fields of its answer."""
     tool = declared.tool
-    answer: Schema = tool.output_schema or {}
     scopes = " or ".join(f"the scope `{right}`" for right in sorted(declared.rights, reverse=True))
     role = "" if declared.rights == {READ} else ", and a role in the group that allows it"
     verbs = md.table(("verb", "effect"), [[f"`{name}`", CHANGES_HELP[name]] for name in CHANGES])
@@ -115,9 +113,17 @@ def render_tool(declared: LociTool) -> str:
         f"Needs: {scopes}{role}.",
         md.table(("argument", "kind", "default", "meaning"), argument_rows(tool.parameters)),
         *([verbs] if tool.name == "forget_memory" else []),
-        f"Answers: {', '.join(f'`{name}`' for name in answer['properties'])}.\n",
+        f"Answers: {describe_answer(declared)}.\n",
     ]
     return "\n\n".join(parts)
+
+
+def describe_answer(declared: LociTool) -> str:
+    """The fields of a tool's answer."""
+    if declared.answer is None:
+        return "text"
+    names = [key.name for key in keys_of(declared.answer)] + ["undo"] * (declared.rights != {READ})
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def argument_rows(schema: Schema, *, within: str = "") -> list[list[str]]:

@@ -128,7 +128,7 @@ def _lag(client: Client, home: Home, facts: Facts) -> str:
             while not found:
                 asked += 1
                 answer = ask(other, f"Which code word has the harbour gate, is it {word}?", "four")
-                found = stored in {result["id"] for result in answer["results"]}
+                found = f"<memory id={stored[-8:]} " in answer
             times.append((time.perf_counter() - began) * 1000)
             first += asked == 1
     lag = Timed(tuple(times))

@@ -106,16 +106,17 @@ def timed(calls: Iterable[Callable[[], object]], *, pid: int) -> Timed:
     return Timed(tuple(times), (cpu_ms(pid) - before) / max(len(times), 1))
 
 
-def ask(client: Client, query: str, group: str) -> dict[str, Any]:
-    """Ask one question over MCP."""
-    return client.call("recall_memory", query=query, group=group)
+def ask(client: Client, query: str, group: str) -> str:
+    """Ask one question over MCP; the answer's text."""
+    text: str = client.call("recall_memory", query=query, group=group)["text"]
+    return text
 
 
 def until_ready(client: Client, facts: Facts, pid: int) -> None:
     """Wait for the model, and until the vectors are read: then the process has nothing to do."""
     question = facts["questions"]["main"][1]
     fault = "The model was never there."
-    wait_until(lambda: not ask(client, question, "main").get("degraded"), fault, seconds=READY_S, every_s=0.1)
+    wait_until(lambda: "Degraded: " not in ask(client, question, "main"), fault, seconds=READY_S, every_s=0.1)
     until_idle(pid)
     for question in facts["questions"]["four"][-10:]:
         ask(client, question, "four")

@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from mcp_types import CallToolResult
-
 from access.actor import Actor
+from access.answers import Json
 from access.errors import InvalidInput, LociError
 from loci_site.mcp import results as answers
 from loci_site.mcp.calls import parse_changes
@@ -43,8 +42,8 @@ VERBS_HELP: Final = "; ".join(verb.agents_help for verb in VERBS.values() if ver
 
 def change_memory(
     actor: Actor, id_: str, verb: str, *, changes: dict[str, Any], reason: str, dry_run: bool
-) -> CallToolResult:
-    """Carry out one verb of an agent.
+) -> Json:
+    """Carry out one verb of an agent; the body of its answer.
 
     Raises:
         InvalidInput: the verb is unknown, or the arguments do not fit it.
@@ -55,11 +54,11 @@ def change_memory(
     if dry_run and verb in (UNDO, *_FEEDBACK):
         raise InvalidInput(f"'{verb}' has no dry run.", hint="Leave dry_run out.", field="dry_run")
     if verb == EDIT:
-        return answers.edited_answer(
+        return answers.edited_body(
             edit(actor, id_, parse_changes(changes), reason=reason, dry_run=dry_run), dry_run=dry_run
         )
     if verb == UNDO:
-        return answers.changed_answer(UNDO, **UndoneWrite.json(undo_write(actor, id_)))
+        return _undone_body(undo_write(actor, id_))
     if verb in _FEEDBACK:
         ids = [part.strip() for part in id_.split(",") if part.strip()]
         used, wrong = (ids, []) if verb == FeedbackVerdict.USED else ([], ids)
@@ -68,5 +67,9 @@ def change_memory(
         except LociError as error:
             error.field = "id"  # the tool's argument, whichever verdict the ids are for
             raise
-        return answers.changed_answer(verb, recorded=sum(each.is_new for each in given))
-    return answers.done_answer(VERBS[verb].apply(actor, id_, reason=reason, dry_run=dry_run))
+        return {"verb": verb, "recorded": sum(each.is_new for each in given)}
+    return answers.done_body(VERBS[verb].apply(actor, id_, reason=reason, dry_run=dry_run))
+
+
+def _undone_body(done: UndoneWrite) -> Json:
+    return answers.shown({"verb": UNDO, "undone": done.undone, "consequences": [*done.consequences]})

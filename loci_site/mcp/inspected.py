@@ -1,27 +1,23 @@
 """memory_inspect: a memory, an entity by its name, a relation, a thread, or what a question returned before, cut to the token budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, NamedTuple
-
-from mcp_types import CallToolResult
+from itertools import accumulate
+from typing import Any, Final
 
 from access.actor import Actor
 from access.answers import Json
 from access.errors import InvalidInput
 from access.visibility import Narrowing
-from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp.calls import check_known_group
 from loci_site.mcp.results import (
     MAX_LOG_ROWS,
-    build,
     drop_empty,
     fence_excerpt,
     fence_reason,
-    make_result,
     shorten_ids,
     shorten_values,
+    shown,
     to_compact_json,
     visible_content,
 )
@@ -29,91 +25,91 @@ from memories.browse.inspection import Inspection, inspect_memory
 from memories.browse.recalls import LoggedRecall, list_recalls, with_hits
 from memories.browse.serializers import EdgeOut, InspectionOut
 from memories.draft import check_range
-from memories.embedding import Encoder
 from memories.entities.lines import fence_relations
 from memories.entities.statements import RelationStatement, find_statement
-from memories.queries.quoting import fence, wrap
+from memories.models.short_id import short_id
+from memories.queries.quoting import escape, fence, wrap
 from memories.queries.snapshot import as_json
 from memories.recall.budget import count_tokens, counting_encoder, cut_text
 from memories.sessions.context_pack import MAX_TOKENS
-from memories.sessions.thread_page import ThreadPage, read_thread
+from memories.sessions.thread_page import read_thread
 from memories.store.pieces import available_encoder
 
-# Of an inspected memory: texts that its author chose, which its text has between marks.
+# Of an inspected memory: texts that its author chose, which stand between marks of their own.
 _STORED_FIELDS: Final = ("thread", "tags", "source", "source_ref", "metadata")
-# The parts of an inspection in the order in which a budget keeps them. Of a list, each value is kept or cut by itself.
-PARTS: Final = (
+# The parts of an inspection in their order, in which a budget keeps them; of a list, each value is a line.
+_PARTS: Final = (
     "memory", "why", "recall", "head", "curve", "relations", "versions", "links", "log", "log_rows", "feedback", "pieces",
     "pieces_owed", "fields", "steps",
 )  # fmt: skip
 _NAMED_FROM: Final = 150  # tokens: with a smaller budget, the remark does not name what is cut
 _CONTENT_SHARE: Final = 0.5  # of the budget that a long text is sure of
+_RECALLS_HEAD: Final = "Recalls of this question that you may read, newest first."
+_RECALLS_CUT: Final = "(Cut: read on with cursor, or raise token_budget.)"
 
 
-class _Detail(NamedTuple):
-    name: str
-    value: Any
+def _inspected_text(inspection: Inspection, token_budget: int | None = None) -> str:
+    """A memory between marks, and a line for each detail: its name and JSON.
 
-
-LISTS: Final = ("relations", "versions", "links", "log")
-
-
-def _with_details(details: Sequence[_Detail]) -> Json:
-    """The body with these values: set, appended to their list, or merged into their object."""
-    body: Json = {}
-    for name, value in details:
-        if name == "fields":
-            body["memory"] = body.get("memory", {}) | value
-        elif name == "steps":
-            body["why"] = body.get("why", {}) | {"steps": value}
-        elif name in LISTS:
-            body.setdefault(name, []).append(value)
-        else:
-            body[name] = value
-    return body
-
-
-def _inspected_answer(inspection: Inspection, token_budget: int | None = None) -> CallToolResult:
-    """The result of an inspection; as text, content and chosen fields between marks, the rest as JSON.
-
-    What exceeds the budget is cut: the end of the text, then the last of PARTS. The text names them, and the budget that
-    shows all of it.
+    What exceeds the budget is cut: the end of the memory's text, then the last of _PARTS. A remark names them, and the
+    budget that shows all.
     """
     encoder = counting_encoder(available_encoder())
-    content, details = visible_content(inspection.memory), _read_details(inspection)
-    show = partial(_show_inspection, inspection)
-    whole = show(content, details)
-    needed = count_tokens(text_of(whole), encoder)
+    content, lines = visible_content(inspection.memory), _detail_lines(inspection)
+
+    def show(text: str, kept: Sequence[tuple[str, str]], *remarks: str) -> str:
+        fenced = fence(inspection.memory, text, label=inspection.label)
+        return "\n".join([fenced, *(line for _, line in kept), *remarks])
+
+    whole = show(content, lines)
+    needed = count_tokens(whole, encoder)
     if token_budget is None or needed <= token_budget:
         return whole
-    shortened = _shorten_content(show, content, needed, token_budget, encoder)
-
-    def attempt(kept: int) -> CallToolResult:
-        names = ["content"] * (shortened != content) + [detail.name for detail in details[kept:]]
-        return show(
-            shortened, details[:kept], cut=[*dict.fromkeys(names)], whole_at=needed, budget=token_budget
-        )
-
-    return _largest_fitting(attempt, len(details), token_budget, encoder) or make_result(
-        build(shapes.InspectAnswer, {"cut": ["content", *PARTS]}), text=_tell_cut([], needed, token_budget)
+    room = token_budget - count_tokens(
+        show("", [], _tell_cut(["content", *_PARTS], needed, token_budget)), encoder
     )
+    costs = [count_tokens(f"{line}\n", encoder) for _, line in lines]
+    allowed = max(int(room * _CONTENT_SHARE), room - sum(costs))
+    is_cut = count_tokens(escape(content), encoder) > allowed
+    content = cut_text(content, allowed, encoder) if is_cut else content
+    kept = _count_fitting(costs, room - count_tokens(escape(content), encoder))
+    names = dict.fromkeys(["content"] * is_cut + [name for name, _ in lines[kept:]])
+    remark = _tell_cut([*names], needed, token_budget)
+    return show(content, lines[:kept], remark) if room >= 0 else _tell_cut([], needed, token_budget)
 
 
-def _read_details(inspection: Inspection) -> list[_Detail]:
-    """What there is to tell of a memory besides its text, in the order of PARTS."""
-    body = drop_empty(_fenced_inspection(inspection))
+def _count_fitting(costs: Iterable[int], room: int) -> int:
+    """How many of the first costs fit together."""
+    return sum(spent <= room for spent in accumulate(costs))
+
+
+def _tell_cut(names: Sequence[str], whole_at: int, budget: int) -> str:
+    """A line that says what is cut, if there is room, and the budget that shows all of it."""
+    named = f": {', '.join(names)}" if names and budget >= _NAMED_FROM else ""
+    return f"(Cut{named}. token_budget={(whole_at // 10 + 1) * 10} shows all.)"
+
+
+def _detail_lines(inspection: Inspection) -> list[tuple[str, str]]:
+    """The details of a memory in the order of _PARTS: the name of each, and its line."""
+    body = _fenced_inspection(inspection)
     memory = body["memory"]
     del memory["content"]
-    fields = {name: memory.pop(name) for name in _STORED_FIELDS if name in memory}
-    body |= {"fields": fields} if fields else {}
-    if steps := body.get("why", {}).pop("steps", []):
-        body["steps"] = steps
+    fields = shown({name: memory.pop(name) for name in _STORED_FIELDS})
+    body = shown(shorten_values(shorten_ids(drop_empty(body))))
+    # A relation has no short id.
+    for edge, statement in zip(body.get("relations", ()), inspection.relations, strict=False):
+        edge["id"] = str(statement.relation.id)
+    body |= {"steps": body.get("why", {}).pop("steps", []), "fields": fields}
     return [
-        _Detail(name, value)
-        for name in PARTS
-        if name in body
-        for value in (body[name] if name in LISTS else [body[name]])
+        (name, wrap("memory fields", {}, to_compact_json(fields)) if name == "fields" else _line(name, value))
+        for name in _PARTS
+        if body.get(name)
+        for value in (body[name] if isinstance(body[name], list) else [body[name]])
     ]
+
+
+def _line(name: str, value: Any) -> str:
+    return f"{name}: {value if isinstance(value, str) else to_compact_json(value)}"
 
 
 def _fenced_inspection(inspection: Inspection) -> Json:
@@ -140,163 +136,60 @@ def _fenced_statement(statement: RelationStatement, group: str) -> Json:
     return body
 
 
-def _show_inspection(
-    inspection: Inspection,
-    content: str,
-    details: Sequence[_Detail],
-    *,
-    cut: Sequence[str] = (),
-    whole_at: int = 0,
-    budget: int = 0,
-) -> CallToolResult:
-    """An inspection with this part of its text and these details."""
-    fenced = fence(inspection.memory, content, label=inspection.label)
-    body = _with_details(details)
-    body |= {"memory": body.get("memory", {}) | {"content": fenced}, "cut": [*cut]}
-    answer = build(shapes.InspectAnswer, body)
-    rest = shorten_values(shorten_ids(answer.as_json()))
-    rest.pop("cut", None)
-    facts = rest.pop("memory")
-    del facts["content"]
-    stored = {name: facts.pop(name) for name in _STORED_FIELDS if name in facts}
-    rest = ({"memory": facts} if facts else {}) | rest
-    blocks = [
-        fenced,
-        *([wrap("memory fields", {}, to_compact_json(stored))] if stored else []),
-        *([to_compact_json(rest)] if rest else []),
-        *([_tell_cut(cut, whole_at, budget)] if cut else []),
-    ]
-    return make_result(answer, text="\n".join(blocks))
-
-
-def _shorten_content(
-    show: Callable[..., CallToolResult], content: str, needed: int, budget: int, encoder: Encoder | None
-) -> str:
-    """The part of the text that the budget allows: all that its details leave, and at least its share."""
-    around = count_tokens(
-        text_of(show("", [], cut=["content", *PARTS], whole_at=needed, budget=budget)), encoder
-    )
-    details = needed - count_tokens(content, encoder)
-    room = budget - around
-    allowed = max(int(room * _CONTENT_SHARE), room - details)
-    return content if count_tokens(content, encoder) <= allowed else cut_text(content, allowed, encoder)
-
-
-def _largest_fitting(
-    attempt: Callable[[int], CallToolResult], most: int, budget: int, encoder: Encoder | None
-) -> CallToolResult | None:
-    """attempt() with the largest number up to `most` whose text fits; None if even that with 0 does not."""
-    low, high, best = 0, most, None
-    while low <= high:
-        middle = (low + high) // 2
-        result = attempt(middle)
-        if count_tokens(text_of(result), encoder) <= budget:
-            best, low = result, middle + 1
-        else:
-            high = middle - 1
-    return best
-
-
-def _tell_cut(names: Sequence[str], whole_at: int, budget: int) -> str:
-    """A line that says what is cut, if there is room, and the budget that shows all of it."""
-    named = f": {', '.join(names)}" if names and budget >= _NAMED_FROM else ""
-    return f"(Cut{named}. token_budget={(whole_at // 10 + 1) * 10} shows all.)"
-
-
-def text_of(result: CallToolResult) -> str:
-    """The text of a result."""
-    return str(getattr(result.content[0], "text", ""))
-
-
-def _relation_answer(statement: RelationStatement, token_budget: int | None = None) -> CallToolResult:
-    """One relation with both ends and its evidence; as text, its line."""
+def _relation_text(statement: RelationStatement, token_budget: int | None = None) -> str:
+    """The line of a relation between marks, and if the budget has room, its ends and evidence as JSON."""
     encoder = counting_encoder(available_encoder())
-    edge = _fenced_statement(statement, statement.relation.group.slug)
-    told = statement.line.show(statement.relation.group.slug)
-    if token_budget is not None and count_tokens(fence_relations([told]), encoder) > token_budget:
+    group = statement.relation.group.slug
+    told = statement.line.show(group)
+    edge = {**_fenced_statement(statement, group), "line": ""}
+    body = shown(shorten_values(shorten_ids(drop_empty(edge)))) | {"id": str(statement.relation.id)}
+    whole = f"{fence_relations([told])}\n{to_compact_json(body)}"
+    if token_budget is None or count_tokens(whole, encoder) <= token_budget:
+        return whole
+    if count_tokens(fence_relations([told]), encoder) > token_budget:
         told = cut_text(told, token_budget - count_tokens(fence_relations([]), encoder), encoder)
-    answer = build(shapes.InspectAnswer, {"relations": [drop_empty(edge)]})
-    return make_result(answer, text=fence_relations([told]))
+    return fence_relations([told])
 
 
-def _thread_answer(page: ThreadPage) -> CallToolResult:
-    """A page of a thread; as text, turns and checkpoints between their marks."""
-    turns = [{"id": str(turn.row.id), "text": turn.text, "is_cut": turn.is_cut} for turn in page.turns]
-    saved = [
-        {
-            "id": str(each.row.id),
-            "text": each.text,
-            "created_at": as_json(each.row.created_at),
-            "is_cut": each.is_cut,
-        }
-        for each in page.checkpoints
-    ]
-    body: Json = {
-        "thread": page.thread,
-        "group": page.group,
-        "turns": turns,
-        "checkpoints": saved,
-        "threads": {each.thread: each.count for each in page.threads},
-        "next": page.next,
-        "older": page.older,
-    }
-    return make_result(build(shapes.InspectAnswer, body), text=page.text)
-
-
-def _recalls_answer(
+def _recalls_text(
     recalls: Sequence[LoggedRecall], following: str | None, token_budget: int | None = None
-) -> CallToolResult:
-    """Earlier recalls of a question: when, by whom, and the ids that came back; as many as fit, then a cursor."""
+) -> str:
+    """Earlier recalls of a question, a line each: when, by whom, and the ids that came back; as many as fit, then a cursor."""
+    if not recalls:
+        return "You may read no recall of this question."
     encoder = counting_encoder(available_encoder())
-    rows = [_logged_json(each, each.row.query) for each in recalls]
+    lines = [_recall_line(each, each.row.query) for each in recalls]
 
-    def attempt(kept: int) -> CallToolResult:
-        after = following if kept == len(rows) else recalls[kept - 1].id if kept else ""
-        return _show_recalls(rows[:kept], after or "", is_cut=kept < len(rows))
+    def show(kept: Sequence[str], cursor: str, *remarks: str) -> str:
+        return "\n".join([_RECALLS_HEAD, *kept, *([f"(More: cursor={cursor})"] if cursor else []), *remarks])
 
-    if token_budget is None or not rows:
-        return attempt(len(rows))
-    found = _largest_fitting(attempt, len(rows), token_budget, encoder)
-    if found is not None and (found.structured_content or {}).get("recalls"):
-        return found
+    whole = show(lines, following or "")
+    if token_budget is None or count_tokens(whole, encoder) <= token_budget:
+        return whole
+    costs = [count_tokens(f"{line}\n", encoder) for line in lines]
+    kept = _count_fitting(costs, token_budget - count_tokens(show([], recalls[-1].id, _RECALLS_CUT), encoder))
+    if kept:
+        return show(lines[:kept], recalls[kept - 1].id, _RECALLS_CUT)
     # Not even one fits: the first, without ids and with the beginning of its question.
-    after = recalls[0].id if len(rows) > 1 else following or ""
-    short = partial(_logged_json, recalls[0], with_ids=False)
-    left = token_budget - count_tokens(text_of(_show_recalls([short("")], after, is_cut=True)), encoder)
-    first = short(cut_text(recalls[0].row.query, left, encoder))
-    result = _show_recalls([first], after, is_cut=True)
-    fits = left > 0 and count_tokens(text_of(result), encoder) <= token_budget
-    return result if fits else _show_recalls([], "", is_cut=True)
+    after = recalls[0].id if len(recalls) > 1 else following or ""
+    empty = show([_recall_line(recalls[0], "", with_ids=False)], after, _RECALLS_CUT)
+    question = cut_text(recalls[0].row.query, token_budget - count_tokens(empty, encoder), encoder)
+    text = show([_recall_line(recalls[0], question, with_ids=False)], after, _RECALLS_CUT)
+    fits = question and count_tokens(text, encoder) <= token_budget
+    return text if fits else "(Cut: no recall fits. Raise token_budget.)"
 
 
-def _show_recalls(rows: Sequence[Json], following: str, *, is_cut: bool) -> CallToolResult:
-    answer = build(
-        shapes.InspectAnswer, {"recalls": rows, "next": following, "cut": ["recalls"] if is_cut else []}
-    )
-    if not rows:
-        text = (
-            "(Cut: no recall fits. Raise token_budget.)"
-            if is_cut
-            else "You may read no recall of this question."
-        )
-        return make_result(answer, text=text)
-    short = shorten_values(shorten_ids(drop_empty(answer.as_json())))
-    short.pop("cut", None)
-    head = "Recalls of this question that you may read, newest first."
-    end = ["(Cut: read on with cursor, or raise token_budget.)"] if is_cut else []
-    return make_result(answer, text="\n".join([head, to_compact_json(short), *end]))
-
-
-def _logged_json(recall: LoggedRecall, question: str, *, with_ids: bool = True) -> Json:
-    """A recall of the log with this part of its question, between marks."""
-    return {
+def _recall_line(recall: LoggedRecall, question: str, *, with_ids: bool = True) -> str:
+    """A recall of the log as JSON, with this part of its question between marks."""
+    body = {
         "at": as_json(recall.row.at),
         "question": wrap("question", {}, question),
         "group": recall.row.group.slug if recall.row.group else "",
         "actor": recall.row.actor,
-        "ids": [str(memory.id) for memory, _ in recall.hits] if with_ids else [],
+        "ids": [short_id(memory.id) for memory, _ in recall.hits] if with_ids else [],
         "abstained": recall.row.abstained,
     }
+    return to_compact_json(shown(shorten_values(body)))
 
 
 _MAX_RECALLS = 20
@@ -316,7 +209,7 @@ class InspectRequest:
     narrowing: Narrowing = field(default_factory=Narrowing)
 
 
-def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
+def inspect_for_agent(actor: Actor, request: InspectRequest) -> str:
     """The answer to memory_inspect.
 
     Raises:
@@ -325,9 +218,9 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
     _check_arguments(request)
     if request.id is not None:
         if (statement := find_statement(actor, request.id)) is not None:
-            return _relation_answer(statement, request.token_budget)
+            return _relation_text(statement, request.token_budget)
         found = inspect_memory(actor, request.id, query=request.query, narrowing=request.narrowing)
-        return _inspected_answer(found, request.token_budget)
+        return _inspected_text(found, request.token_budget)
     if request.group or not request.query:
         check_known_group(actor, request.group)
     if request.query:
@@ -338,17 +231,15 @@ def inspect_for_agent(actor: Actor, request: InspectRequest) -> CallToolResult:
             cursor=request.cursor,
             limit=_MAX_RECALLS,
         )
-        return _recalls_answer(with_hits(actor, page.rows), page.next, request.token_budget)
-    return _thread_answer(
-        read_thread(
-            actor,
-            request.thread,
-            group=request.group or None,
-            cursor=request.cursor,
-            token_budget=request.token_budget,
-            narrowing=request.narrowing,
-        )
-    )
+        return _recalls_text(with_hits(actor, page.rows), page.next, request.token_budget)
+    return read_thread(
+        actor,
+        request.thread,
+        group=request.group or None,
+        cursor=request.cursor,
+        token_budget=request.token_budget,
+        narrowing=request.narrowing,
+    ).text
 
 
 def _check_arguments(request: InspectRequest) -> None:

@@ -14,15 +14,17 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
+from access.answers import AnswerClass, Json, keys_of
 from access.audit import current_work
 from loci_site.hooks.repository import with_last_checkout
-from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers
 from loci_site.mcp.calls import KEY_ARGUMENT, check_known_group, current_actor, current_write, parse_moment
 from loci_site.mcp.changes import CHANGES, VERBS_HELP, change_memory
 from loci_site.mcp.inspected import InspectRequest, inspect_for_agent
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 from loci_site.server.write_once import WrittenAnswer, write_once
+from maintenance.schedule.wording import StatsOut
+from memories.browse.serializers import DoneOut, RelationStoredOut, SavedOut, StoredOut
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
 from memories.entities.store_relation import RelationDraft
 from memories.entities.store_relation import store_relation as save_relation
@@ -44,7 +46,7 @@ _DROPPED = ("title", "format", "additionalProperties")
 def trim_schema(schema: Schema) -> Schema:
     """The schema without pydantic's titles, null branches, empty defaults and what the tool checks and describes itself.
 
-    A null in arguments counts as absent anyway, and results contain none.
+    A null in arguments counts as absent anyway.
     """
     result: Schema = {}
     for name, value in schema.items():
@@ -93,19 +95,17 @@ def run_for_caller(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
 
 
 @in_write_thread
-def _write_for_caller(
-    job: Callable[[Actor], CallToolResult], *, in_one_transaction: bool = True
-) -> CallToolResult:
+def _write_for_caller(job: Callable[[Actor], Json], *, in_one_transaction: bool = True) -> CallToolResult:
     """Run one unit of work that writes, as run_for_caller() does: once for each key, with the id that undoes it."""
     actor = current_actor()
 
     def run() -> WrittenAnswer:
-        body: dict[str, Any] = job(actor).structured_content or {}
+        body = job(actor)
         undo = "" if body.get("dry_run") else undo_id_of(actor, current_work())
         return WrittenAnswer(200, body | {"undo": undo} if undo else body)
 
     done = write_once(actor, current_write(), run, in_one_transaction=in_one_transaction)
-    return answers.written_result(done.body | {"replayed": True} if done.is_replay else done.body)
+    return answers.json_result(done.body | {"replayed": True} if done.is_replay else done.body)
 
 
 async def store_memory(
@@ -148,7 +148,7 @@ async def store_memory(
         context=context,
         allow=allow,
     )
-    return await _write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
+    return await _write_for_caller(lambda actor: answers.stored_body(store(actor, draft)))
 
 
 async def recall_memory(
@@ -178,7 +178,7 @@ async def recall_memory(
 
     def answer(actor: Actor) -> CallToolResult:
         found = recall_kinds(with_last_checkout(actor), request, kinds)
-        return answers.recalled_answer(found.recalled, found.evidence)
+        return answers.text_result(answers.recalled_text(found.recalled, found.evidence))
 
     return await run_for_caller(answer)
 
@@ -216,7 +216,7 @@ async def memory_inspect(
     """Look closely. id: everything about a memory (versions, links, history) or an entity (relations); call it before you
     correct one. thread: its turns in order and its checkpoints. Neither: the group's threads and checkpoints."""
     request = InspectRequest(id, thread, query, group, cursor, token_budget, parse_where(where))
-    return await run_for_caller(lambda actor: inspect_for_agent(actor, request))
+    return await run_for_caller(lambda actor: answers.text_result(inspect_for_agent(actor, request)))
 
 
 async def memory_stats(group: str = "") -> CallToolResult:
@@ -224,7 +224,8 @@ async def memory_stats(group: str = "") -> CallToolResult:
 
     def count(actor: Actor) -> CallToolResult:
         check_known_group(actor, group)
-        return answers.plain_answer(shapes.StatsAnswer, count_memories(actor, group=group or None))
+        counts = count_memories(actor, group=group or None)
+        return answers.json_result(answers.shown(StatsOut.json(counts)))
 
     return await run_for_caller(count)
 
@@ -251,7 +252,7 @@ async def store_relation(
         valid_to=parse_moment(valid_to, field="valid_to"),
     )
     return await _write_for_caller(
-        lambda actor: answers.plain_answer(shapes.RelationAnswer, save_relation(actor, draft))
+        lambda actor: answers.shown(RelationStoredOut.json(save_relation(actor, draft)))
     )
 
 
@@ -265,7 +266,7 @@ async def get_context(
     """Call it first in every session: the group's instructions, the last checkpoint, what to keep in mind."""
     narrowing = parse_where(where)
     return await run_for_caller(
-        lambda actor: answers.packed_answer(
+        lambda actor: answers.text_result(
             build_context(
                 with_last_checkout(actor),
                 group=group or None,
@@ -273,7 +274,7 @@ async def get_context(
                 thread=thread,
                 token_budget=token_budget,
                 narrowing=narrowing,
-            )
+            ).text
         )
     )
 
@@ -294,8 +295,8 @@ async def checkpoint(
     """Save the state of your work before you stop or your context is cut; the next get_context begins with it."""
     body = state if isinstance(state, dict | str) else json.dumps(state, ensure_ascii=False)
     return await _write_for_caller(
-        lambda actor: answers.plain_answer(
-            shapes.CheckpointAnswer, save_checkpoint(actor, group=group or None, thread=thread, state=body)
+        lambda actor: answers.shown(
+            SavedOut.json(save_checkpoint(actor, group=group or None, thread=thread, state=body))
         )
     )
 
@@ -306,21 +307,23 @@ _KEY_SCHEMA = {"type": "string", "description": "a retry with it writes nothing 
 
 @dataclass(frozen=True)
 class LociTool:
-    """A tool, and the rights of which a caller needs one to see and use it."""
+    """A tool, the rights of which a caller needs one to see and use it, and its answer; None: text alone."""
 
     tool: Tool
     rights: frozenset[str]
+    answer: AnswerClass | None
 
 
 def _declare(
     fn: Callable[..., Awaitable[CallToolResult]],
-    answer: type[shapes.ToolResult],
     *rights: str,
+    answer: AnswerClass | None = None,
+    keys: str = "",
     is_destructive: bool = False,
     is_idempotent: bool = True,
     title: str = "",
 ) -> LociTool:
-    """A tool with trimmed schemas and all four annotations; no tool reaches beyond Loci."""
+    """A tool with trimmed schemas and all four annotations; no tool reaches beyond Loci. `keys`: see _answer_schema()."""
     annotations = ToolAnnotations(
         title=title or fn.__name__.replace("_", " ").capitalize(),
         read_only_hint=rights == (READ,),
@@ -335,32 +338,43 @@ def _declare(
         tool.parameters["properties"][KEY_ARGUMENT] = (
             _KEY_SCHEMA if fn is store_memory else {"type": "string"}
         )
-    schema = answer.model_json_schema(mode="validation")
-    for part in (schema, *schema.get("$defs", {}).values()):
-        part.pop("description", None)  # the classes' docstrings are for readers of the code
-    tool.fn_metadata.output_schema = trim_schema(schema)
-    return LociTool(tool, frozenset(rights))
+    if answer is not None:
+        tool.fn_metadata.output_schema = _answer_schema(answer, keys.split())
+    return LociTool(tool, frozenset(rights), answer)
+
+
+def _answer_schema(answer: AnswerClass, names: list[str]) -> Schema:
+    """A schema of these keys of an answer, of which the first is never absent; the docs have the others.
+
+    Clients check every answer by it: the SDK of version 1 compiles it anew for each call, which takes 5 ms for a schema of all.
+    """
+    types = {key.name: key.type for key in keys_of(answer)}
+    kinds = {name: {"type": "integer" if types.get(name) is int else "string"} for name in names}
+    return {"type": "object", "properties": kinds, "required": names[:1]}
 
 
 # In the order in which they are listed, which never changes, so that prompt caches stay valid.
 TOOLS: dict[str, LociTool] = {
     declared.tool.name: declared
     for declared in (
-        _declare(recall_memory, shapes.RecallAnswer, READ),
-        _declare(store_memory, shapes.StoreAnswer, WRITE, is_idempotent=False),
-        _declare(get_context, shapes.ContextAnswer, READ),
-        _declare(checkpoint, shapes.CheckpointAnswer, WRITE, is_idempotent=False),
-        _declare(store_relation, shapes.RelationAnswer, WRITE, is_idempotent=False),
+        _declare(recall_memory, READ),
+        _declare(store_memory, WRITE, answer=StoredOut, keys="outcome id undo", is_idempotent=False),
+        _declare(get_context, READ),
+        _declare(checkpoint, WRITE, answer=SavedOut, keys="id undo", is_idempotent=False),
+        _declare(
+            store_relation, WRITE, answer=RelationStoredOut, keys="outcome id undo", is_idempotent=False
+        ),
         _declare(
             forget_memory,
-            shapes.ForgetAnswer,
             WRITE,
             CURATE,
+            answer=DoneOut,
+            keys="verb id changed undo",
             is_destructive=True,
             is_idempotent=False,
             title="Forget, restore, edit, undo",
         ),
-        _declare(memory_inspect, shapes.InspectAnswer, READ),
-        _declare(memory_stats, shapes.StatsAnswer, READ),
+        _declare(memory_inspect, READ),
+        _declare(memory_stats, READ, answer=StatsOut, keys="group memories live"),
     )
 }

@@ -136,7 +136,7 @@ def _answer_query(
         # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
     with one_index_state(state):
-        frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
+        frame = Frame(group.slug, degraded=degraded)
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
         if not visibility.is_history and _any_sleeps(visibility):
             asleep = replace(visibility, states=frozenset({State.DORMANT}))

@@ -103,7 +103,7 @@ class Item:
         """What an answer about this group says after the memory."""
         key = self.memory.key
         coming = {key: self.coming} if self.coming is not None else {}
-        return Notes(group, coming, alike={key: self.also_in}).beside(self.memory)
+        return Notes(group, coming, alike={key: self.also_in}, events={key: self.events}).beside(self.memory)
 
 
 @dataclass(frozen=True)
@@ -154,26 +154,20 @@ class RecallResult:
             is_mixed=is_mixed([item.memory for item in self.items], self.group),
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
-            is_explained=self.trace is not None,
             collects=self.collects,
             missing_named=self.missing_named,
             is_tight=self.is_tight,
         )
 
-    def show(self, shown: Sequence[str] = ()) -> str:
-        """The answer as text: head, relations and memories between marks, remarks.
-
-        `shown` are the memories between marks, if they are at hand.
-        """
-        items = self.items or self.nearest
+    def show(self) -> str:
+        """The answer as text: head, relations and memories between marks, remarks."""
         lines = (
             [fence_relations([line.show(self.group) for line in self.relations])] if self.relations else []
         )
-        marked = shown or [item.between_marks(self.group) for item in items]
         blocks = [
             part
-            for item, text in zip(items, marked, strict=True)
-            for part in (text, *item.beside(self.group))
+            for item in self.items or self.nearest
+            for part in (item.between_marks(self.group), *item.beside(self.group))
         ]
         return "\n".join([self.frame.head(), *lines, *blocks, *self.frame.remarks()])
 
@@ -219,7 +213,9 @@ def build_answer(
     )
     is_short = request.summary_only or not is_found
     fitting = Fitting(budget - spent, counting, summary_only=is_short, words=question.subject_words)
-    fitted = fit_items(chosen, shown, visibility, fitting, trace, wants_turns=request.around and not is_short)
+    numbers = trace.numbers if request.explain else {}
+    wants_turns = request.around and not is_short
+    fitted = fit_items(chosen, shown, visibility, fitting, numbers, wants_turns=wants_turns)
     for memory in fitted.left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
     return RecallResult(
@@ -271,7 +267,7 @@ def fit_items(
     shown: Frame,
     visibility: Visibility,
     fitting: Fitting,
-    trace: Trace,
+    numbers: Mapping[int, dict[str, float]],
     *,
     wants_turns: bool,
 ) -> _FittedItems:
@@ -295,7 +291,6 @@ def fit_items(
         scores[key] = max(scores[each] for each in (key, *(memory.key for memory in same)))
     for key, own in notes.events.items():
         scores[key] = max(scores[event.key] for event in own)
-    numbers = trace.numbers if shown.is_explained else {}
     items = to_items(fitted.portions, scores, numbers, notes, around.turns)
     return _FittedItems(items, fitted.left_out, fitted.tokens + around.tokens, fitted.is_tight)
 

@@ -62,10 +62,10 @@ def fold_into_summaries(
             portions += own
             continue
         summary, text = summaries[own[0].memory.key], _tell(own)
-        tokens = count_tokens(f"{notes.show(summary, text)}\n", encoder)
-        portions.append(Portion(summary, text, tokens, any(portion.is_cut for portion in own)))
         of_each = [(portion.memory, *notes.alike.get(portion.memory.key, ())) for portion in own]
         events[key] = [event for equals in of_each for event in equals]
+        tokens = count_tokens(f"{replace(notes, events=events).show(summary, text)}\n", encoder)
+        portions.append(Portion(summary, text, tokens, any(portion.is_cut for portion in own)))
     around = replace(frame, count=len(portions), is_cut=any(portion.is_cut for portion in portions))
     around = replace(around, left_out=len(fitted.left_out))
     tokens = around.tokens(encoder) + sum(portion.tokens for portion in portions)

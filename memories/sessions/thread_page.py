@@ -47,11 +47,10 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class _Shown(Generic[Row]):
-    """A turn or a checkpoint between its marks; `is_cut` if only its beginning fits."""
+    """A turn or a checkpoint between its marks."""
 
     row: Row
     text: str
-    is_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class _Filled(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class ThreadPage:
+class _ThreadPage:
     """A page of a thread: turns in order, checkpoints newest first.
 
     `about` is the title and address of a conversation. `next` is the cursor of the turns after these, `older` that of the checkpoints before these; empty if there are none.
@@ -123,7 +122,7 @@ def read_thread(
     cursor: str = "",
     token_budget: int | None = None,
     narrowing: Narrowing | None = None,
-) -> ThreadPage:
+) -> _ThreadPage:
     """A page of a thread; without a name, the checkpoints of the group itself, and which threads have some.
 
     The first page has both, later ones what their cursor stands for.
@@ -141,7 +140,7 @@ def read_thread(
     kind, key = read_cursor(cursor)
     others = threads_with_checkpoints(found) if thread is None and kind is None else []
     title = [escape(part) for part in (thread.title, thread.url) if part] if thread is not None else []
-    page = ThreadPage(
+    page = _ThreadPage(
         found.slug,
         thread.name if thread is not None else "",
         threads=tuple(each for each in others if each.thread),
@@ -223,14 +222,12 @@ def _fill_page(
     for row in read.rows:
         text = show(row, str)
         tokens = count_tokens(f"{text}\n", encoder)
-        is_cut = tokens > room and not page.shown
-        if is_cut:
+        if tokens > room and not page.shown:
             left = room - count_tokens(f"{show(row, lambda _: '')}\n", encoder)
             text = show(row, lambda whole, left=left: cut_text(whole, left, encoder))  # type: ignore[misc]
         elif page.tokens + tokens > room:
             return replace(page, next=make_cursor(page.shown[-1].row.pk, of=type(row)))
-        shown = _Shown(row, text, is_cut)
-        page = _Filled((*page.shown, shown), page.tokens + count_tokens(f"{text}\n", encoder))
+        page = _Filled((*page.shown, _Shown(row, text)), page.tokens + count_tokens(f"{text}\n", encoder))
     if not read.has_more or not page.shown:
         return page
     return replace(page, next=make_cursor(page.shown[-1].row.pk, of=type(page.shown[-1].row)))

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from access.actor import Actor
 from access.models import Group
 from access.tokens import actor_for_secret
+from tests.loci_site.mcp.answers import fields_of, text_of
 from tests.mcp_server import client_of
 from tests.people import make_token, person
 
@@ -76,11 +77,13 @@ class House:
 
         return self.mcp(work)
 
+    def fields(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool's answer says."""
+        return fields_of(self.tool(name, **arguments))
+
     def tool_text(self, name: str, **arguments: Any) -> str:
-        """A tool's whole answer: text and structured content."""
-        result = self.tool(name, **arguments)
-        texts = [block.text for block in result.content]
-        return "\n".join([*texts, json.dumps(result.structured_content, ensure_ascii=False)])
+        """The text of a tool's answer, which has all of it."""
+        return text_of(self.tool(name, **arguments))
 
     def resource(self, uri: str) -> str:
         async def work(client: McpClient) -> str:

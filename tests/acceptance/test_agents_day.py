@@ -71,8 +71,8 @@ class Day:
         """The memories of the answer by name, best first; none if recall abstains."""
         with clock_at(question.now):
             if question.id in BY_TOOL:
-                answer = self.house.tool("recall_memory", query=question.text, group=GROUP).structured_content
-                ids = [item["id"] for item in answer.get("results", ())]
+                answer = self.house.fields("recall_memory", query=question.text, group=GROUP)
+                ids = [item["id"] for item in answer["results"]]
             elif question.id in BY_REST:
                 status, text = self.house.rest("post", "/recall", {"query": question.text, "group": GROUP})
                 assert status == 200, text

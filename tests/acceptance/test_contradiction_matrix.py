@@ -145,9 +145,8 @@ def all_labelled(world: World) -> int:
         house.rest("get", f"/memories/{id_}?versions=true")[1],
         house.rest("get", f"/memories/{id_}/inspect")[1],
         house.rest("post", "/recall", {"query": story.question, "group": "ledger", "where": {"as_of": THEN.isoformat()}})[1],
-        json.dumps(house.tool("memory_inspect", id=str(id_)).structured_content),
-        json.dumps(house.tool("recall_memory", query=story.question, where={"known_at": THEN.isoformat()}, group="ledger")
-                   .structured_content),
+        json.dumps(house.fields("memory_inspect", id=str(id_))),
+        json.dumps(house.fields("recall_memory", query=story.question, where={"known_at": THEN.isoformat()}, group="ledger")),
     ]  # fmt: skip
     for answer in answers:
         for row in stale_rows(world, json.loads(answer)):

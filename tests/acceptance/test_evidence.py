@@ -13,6 +13,7 @@ from maintenance.doctor import examine, repair
 from memories.browse.inspection import inspect_memory
 from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
+from memories.models.short_id import short_id
 from memories.recall import RecallRequest, recall
 from tests.acceptance.house import House
 from tests.maintenance.events import MONDAY, NOW, TOMATOES, UNRELATED, happen
@@ -64,7 +65,7 @@ def test_a_derived_claim_leads_to_its_sources(house: House) -> None:
         led = {link.target.id: link.target.content for link in found.links if link.kind == kind}
         assert led == {source.id: source.content for source in sources}
         seen = house.tool_text("memory_inspect", id=str(claim.id))
-        assert [source.id for source in sources if str(source.id) not in seen] == []
+        assert [source.id for source in sources if short_id(source.id) not in seen] == []
         for source in sources:
             assert source.content in house.tool_text("memory_inspect", id=str(source.id))
 

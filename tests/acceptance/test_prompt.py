@@ -71,8 +71,10 @@ def outside(text: str) -> str:
 
 
 def without_values(text: str) -> str:
-    """A JSON document without its texts; it must still be JSON."""
-    return "".join(sorted(json.loads(text)))
+    """The names of an inspection's lines and of their keys; each line is a name with a JSON object, or with Loci's own words."""
+    lines = [line.partition(": ") for line in text.splitlines() if line]
+    keys = [sorted(json.loads(value)) if value.startswith("{") else [value] for _, _, value in lines]
+    return "".join([*(name for name, _, _ in lines), *(key for each in keys for key in each)])
 
 
 def handed_to_agents(house: House, id_: str) -> dict[str, str]:
@@ -103,7 +105,7 @@ def test_recalled_text_is_fenced_as_data(house: House, name: str) -> None:
         assert ORDER in body, face
         assert MARK.search(body) is None, face
         assert MARK.search(fold(body)) is None, f"{face}: a lenient reader sees a mark"
-        # Beside the inspected text stands JSON, which carries each version as a value.
+        # After the inspected text come lines of JSON, which carry each version as a value.
         rest = outside(said) if face != "memory_inspect" else without_values(outside(said))
         assert ORDER not in rest, face
         assert not [c for c in said if unicodedata.category(c) == "Cc" and c not in "\n\t"], face

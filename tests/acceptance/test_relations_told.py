@@ -11,6 +11,7 @@ from memories.models import Memory
 from memories.models.short_id import short_id
 from tests.acceptance.house import House, command
 from tests.fences import inside
+from tests.loci_site.mcp.answers import fields_of
 from tests.memories.builders import kept
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -43,8 +44,8 @@ def test_a_question_about_a_relation_is_answered_by_its_line(house: House, proof
     assert (line["line"], line["evidence"], line["confidence"]) == (LINE, [str(proof.id)], 0.7)
     assert (answer["abstained"], line["date"]) == (False, f"{proof.created_at:%Y-%m-%d}")
     result = house.tool("recall_memory", query=QUESTION, group="ledger")
-    text, structured = result.content[0].text, result.structured_content
-    assert [inside(each["line"]) for each in structured["relations"]] == [LINE]
+    text = result.content[0].text
+    assert [each["line"] for each in fields_of(result)["relations"]] == [LINE]
     assert f"<relations>\n{LINE} ({proof.created_at:%Y-%m-%d}, by " in text
     assert f"1 memory proves it: {short_id(proof.id)})" in text
     assert LINE in command("recall", QUESTION, "--group", "ledger")
@@ -53,12 +54,9 @@ def test_a_question_about_a_relation_is_answered_by_its_line(house: House, proof
 
 
 def test_only_what_is_asked_for_is_told(house: House, proof: Memory) -> None:
-    answer = house.tool("recall_memory", query="which host does the Ledger service run on?", group="ledger")
-    assert [inside(each["line"]) for each in answer.structured_content["relations"]] == [
-        "Ledger service —runs_on→ host a"
-    ]
-    other = house.tool("recall_memory", query="how are invoices rounded?", group="ledger")
-    assert "relations" not in other.structured_content
+    answer = house.fields("recall_memory", query="which host does the Ledger service run on?", group="ledger")
+    assert [each["line"] for each in answer["relations"]] == ["Ledger service —runs_on→ host a"]
+    assert "relations" not in house.fields("recall_memory", query="how are invoices rounded?", group="ledger")
 
 
 @pytest.mark.parametrize(
@@ -80,15 +78,15 @@ def test_a_relation_is_told_whatever_words_ask_for_it(house: House, question: st
     ):  # fmt: skip
         store_relation(house.person, RelationDraft(subject, predicate, object_, group="ledger"))
     kept(house.person, "The stand-up is at ten.", group="ledger")
-    answer = house.tool("recall_memory", query=question, group="ledger").structured_content
-    assert line in [inside(each["line"]) for each in answer["relations"]]
+    answer = house.fields("recall_memory", query=question, group="ledger")
+    assert line in [each["line"] for each in answer["relations"]]
     assert not answer["results"]
 
 
 @pytest.mark.parametrize("word", ["walrus", "cello", "glacier", "umbrella", "pretzel"])
 def test_a_name_that_is_not_shown_opens_no_answer(house: House, proof: Memory, word: str) -> None:
     store_relation(house.person, RelationDraft("cart", "depends_on", "Stripe", group="ledger"))
-    answer = house.tool("recall_memory", query=word, group="ledger").structured_content
+    answer = house.fields("recall_memory", query=word, group="ledger")
     assert (answer["results"], "relations" in answer) == ([], False)
 
 
@@ -103,16 +101,16 @@ def test_the_context_pack_shows_the_lines_of_its_query(house: House, proof: Memo
 
 def test_an_inspection_shows_the_lines(house: House, proof: Memory) -> None:
     entity = Memory.objects.get(content="Ledger service")
-    answer = house.tool("memory_inspect", id=str(entity.id))
-    lines = [inside(each["line"]) for each in answer.structured_content["relations"]]
+    answer = house.fields("memory_inspect", id=str(entity.id))
+    lines = [inside(each["line"]) for each in answer["relations"]]
     assert lines == [LINE, "Ledger service —runs_on→ host a"]
     _, rest = house.rest("get", "/relations?of=Ledger service&group=ledger")
     assert [each["line"] for each in json.loads(rest)["items"]] == lines
 
 
 def test_an_agent_asks_for_the_relations_of_a_name(house: House, proof: Memory) -> None:
-    answer = house.tool("memory_inspect", id="ledger service")
-    assert inside(answer.structured_content["relations"][0]["line"]) == LINE
+    answer = house.fields("memory_inspect", id="ledger service")
+    assert inside(answer["relations"][0]["line"]) == LINE
     unknown = house.tool("memory_inspect", id="no such thing")
     assert unknown.is_error
 
@@ -121,11 +119,11 @@ def test_names_alone_are_no_news(house: House, proof: Memory) -> None:
     """The entities that a relation made fill neither a pack nor an answer."""
     pack = house.tool("get_context", group="ledger").content[0].text
     assert "host a" not in pack
-    answer = house.tool("recall_memory", query=QUESTION, group="ledger").structured_content
+    answer = house.fields("recall_memory", query=QUESTION, group="ledger")
     shown = {inside(item["text"]) for item in answer["results"]}
     assert shown.isdisjoint({"Ledger service", "Payments", "host a"})
-    named = house.tool("recall_memory", query="Ledger service", group="ledger", where={"types": ["entity"]})
-    assert inside(named.structured_content["results"][0]["text"]) == "Ledger service"
+    named = house.fields("recall_memory", query="Ledger service", group="ledger", where={"types": ["entity"]})
+    assert inside(named["results"][0]["text"]) == "Ledger service"
 
 
 @pytest.fixture
@@ -148,8 +146,8 @@ def lab(house: House) -> Memory:
 
 @pytest.mark.parametrize("question", ["Lab System", "the lab system?", "What is the Lab System?"])
 def test_a_name_alone_asks_for_its_relations(house: House, lab: Memory, question: str) -> None:
-    answer = house.tool("recall_memory", query=question, group="ledger").structured_content
-    lines = {inside(each["line"]): each.get("evidence", []) for each in answer["relations"]}
+    answer = house.fields("recall_memory", query=question, group="ledger")
+    lines = {each["line"]: each["evidence"] for each in answer["relations"]}
     assert lines == {
         "Lab System —owned_by→ Diagnostics": [str(lab.id)],
         "Lab System —runs_on→ host b": [],
@@ -163,8 +161,6 @@ def test_a_name_alone_asks_for_its_relations(house: House, lab: Memory, question
 def test_a_question_about_more_than_a_name_gets_few_relations_next_to_the_memories(
     house: House, lab: Memory
 ) -> None:
-    answer = house.tool(
-        "recall_memory", query="Why was the Lab System cancelled?", group="ledger"
-    ).structured_content
+    answer = house.fields("recall_memory", query="Why was the Lab System cancelled?", group="ledger")
     assert len(answer["results"]) == 1
     assert len(answer.get("relations", [])) <= 5

@@ -66,8 +66,7 @@ def test_k_is_an_upper_bound(full: House, mode: str) -> None:
 
 def test_k_is_an_upper_bound_on_every_face(full: House) -> None:
     """The tool and REST obey it as the service does, and refuse what is not a number."""
-    tool = full.tool("recall_memory", query=QUESTION, group="ledger", max_results=4).structured_content
-    assert len(tool["results"]) == tool["count"] == 4
+    assert len(full.fields("recall_memory", query=QUESTION, group="ledger", max_results=4)["results"]) == 4
     status, said = full.rest("post", "/recall", {"query": QUESTION, "group": "ledger", "max_results": 4})
     assert (status, said.count('"content"')) == (200, 4)
     for wrong in (0, -1, 101):

@@ -42,7 +42,7 @@ def test_every_face_takes_a_short_id(house: House, memory: Memory) -> None:
     assert TEXT in command("memory", "inspect", short)
     assert str(memory.id) in command("audit", "show", "--memory", short)
     assert "dispute" in command("audit", "show", "--memory", short)
-    assert house.tool("memory_inspect", id=short).structured_content["memory"]["id"] == str(memory.id)
+    assert house.fields("memory_inspect", id=short)["memory"]["id"] == str(memory.id)
     told = house.tool("store_memory", content="The harbour office opens at nine.", supersedes=short)
     assert told.structured_content["superseded"] == str(memory.id)
 
@@ -85,15 +85,7 @@ def test_programs_purge_and_merge_by_whole_ids_alone(
     assert Memory.objects.filter(state="live", pk__in=(memory.pk, other.pk)).count() == 2
 
 
-def strings(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [text for part in value.values() for text in strings(part)]
-    if isinstance(value, list):
-        return [text for part in value for text in strings(part)]
-    return [value] if isinstance(value, str) else []
-
-
-def test_stored_texts_in_the_structured_part_stand_between_marks(house: House, memory: Memory) -> None:
+def test_stored_texts_in_an_answer_stand_between_marks(house: House, memory: Memory) -> None:
     near = house.tool(
         "store_memory", content="The harbour office opens at seven sharp.", group="ledger", scope="group"
     )
@@ -107,11 +99,10 @@ def test_stored_texts_in_the_structured_part_stand_between_marks(house: House, m
         "context": house.tool("get_context", group="ledger", query="harbour office"),
     }
     for name, told in answers.items():
-        found = [text for text in strings(told.structured_content) if TEXT[:-1] in text]
-        assert found, name
-        for text in found:
-            outside = re.sub(r"<(memory|checkpoint|relations)[^>]*>\n.*?\n</\1>", "", text, flags=re.S)
-            assert TEXT[:-1] not in outside, name
+        text = told.content[0].text.replace('\\"', '"').replace("\\n", "\n")
+        assert TEXT[:-1] in text, name
+        outside = re.sub(r"<(memory|checkpoint|relations)[^>]*>\n.*?\n</\1>", "", text, flags=re.S)
+        assert TEXT[:-1] not in outside, name
 
 
 def test_rest_says_that_texts_are_untrusted(house: House, memory: Memory) -> None:

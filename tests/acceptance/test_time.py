@@ -22,6 +22,7 @@ from memories.recall.choosing import AHEAD_REASON
 from memories.sessions.context_pack import get_context
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House, command
+from tests.loci_site.mcp.answers import fields_of
 from tests.memories.builders import fresh, keep, kept
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -84,7 +85,7 @@ def test_every_face_names_what_is_coming_beside_today_s_fact(
         "untrusted": True,
     }
     told = house.tool("recall_memory", query=QUESTION, group="ledger")
-    assert told.structured_content["results"][0]["coming"]["content"].splitlines()[1] == LATER
+    assert fields_of(told)["results"][0]["coming"]["content"].splitlines()[1] == LATER
     assert "from 3 June 2026:\n<memory " in told.content[0].text
     assert f"from 3 June 2026: {LATER}" in command("recall", QUESTION, "--group", "ledger")
     pack = get_context(house.agent, group="ledger")

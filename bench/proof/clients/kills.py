@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -170,11 +171,10 @@ def recalled(server: Server, home: Home, ledger: Ledger) -> list[str]:
     with Client(server.port, home.secret) as client:
         ids = list(last.values())
         body = client.call("recall_memory", ids=ids, max_results=len(ids), token_budget=10_000)
-    there = {item["id"]: item["text"] for item in body["results"]}
     return [
         f"the restarted server does not recall {id_}"
         for text, id_ in last.items()
-        if text not in there.get(id_, "")  # it stands between marks
+        if not re.search(rf"<memory id={id_[-8:]} [^>]*>\n{re.escape(text)}\n", body["text"])
     ]
 
 

@@ -51,8 +51,8 @@ class CodeWords:
 def finds(client: Client, word: str, id_: str) -> bool:
     """Whether a question about the word gets its memory."""
     question = f"Is {word} the code word of the harbour gate?"
-    results = client.call("recall_memory", query=question, group=GROUPS[0])["results"]
-    return id_ in {item["id"] for item in results}
+    answer = client.call("recall_memory", query=question, group=GROUPS[0])
+    return f"<memory id={id_[-8:]} " in answer["text"]
 
 
 def two_sites(workshop: Workshop) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _is_ready(client: Client) -> bool:
         answer = client.call("recall_memory", query="What is the code word?", group=GROUPS[0])
     except (Refused, *GONE):
         return False
-    return not answer.get("degraded")
+    return "Degraded: " not in answer["text"]
 
 
 def _rolling(

@@ -7,11 +7,13 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from access.actor import CREATE_GROUP, CURATE, READ, WRITE, Actor, Via
 from access.models import Group, Membership
 from access.tokens import actor_for_token, create_token, operator
+from tests.loci_site.mcp.answers import fields_of
+from tests.loci_site.mcp.answers import text_of as text_of  # most tests here need it with their people
 from tests.mcp_server import client_of
 
 
@@ -29,16 +31,15 @@ class Agent:
         return self.use(work)
 
     def answer(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The structured answer of a call that has to succeed."""
+        """What the answer to a call that has to succeed says, as fields."""
         result = self.call(tool, **arguments)
         assert not result.is_error, text_of(result)
-        assert result.structured_content is not None
-        return result.structured_content
+        return fields_of(result)
 
     def error(self, tool: str, **arguments: Any) -> str:
         """The text of a call that has to fail."""
         result = self.call(tool, **arguments)
-        assert result.is_error, result.structured_content
+        assert result.is_error, text_of(result)
         assert result.structured_content is None
         return text_of(result)
 
@@ -53,12 +54,6 @@ class Agent:
 
     def narrowed(self, **changes: Any) -> "Agent":
         return Agent(replace(self.actor, **changes))
-
-
-def text_of(result: CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 def make_group(slug: str, **roles: User) -> Group:

@@ -204,15 +204,15 @@ def test_a_date_without_a_zone_is_utc(alice: Agent) -> None:
     )
     memory = alice.answer("memory_inspect", id=stored["id"])["memory"]
     assert (memory["valid_from"], memory["valid_to"]) == (
-        "2026-05-03T14:30:00+00:00",
-        "2026-06-01T00:00:00+00:00",
+        "2026-05-03T14:30Z",
+        "2026-06-01T00:00Z",
     )
 
 
 def test_an_offset_is_worked_in(alice: Agent) -> None:
     stored = alice.answer("store_memory", content="The office moved.", valid_from="2026-05-03T01:30+02:00")
     memory = alice.answer("memory_inspect", id=stored["id"])["memory"]
-    assert memory["valid_from"] == "2026-05-02T23:30:00+00:00"
+    assert memory["valid_from"] == "2026-05-02T23:30Z"
 
 
 HOSTILE: dict[str, Any] = {

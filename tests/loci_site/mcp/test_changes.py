@@ -104,10 +104,10 @@ def test_feedback_on_what_one_may_not_see_is_refused(
 
 def test_feedback_changes_no_rank(bob: Agent, stored: Memory) -> None:
     bob.answer("store_memory", content="The test machine's deploy port is 9090.")
-    before = bob.answer("recall_memory", query="which is the deploy port?")
+    before = bob.answer("recall_memory", query="which is the deploy port?", explain=True)
     for _ in range(3):
         bob.answer("forget_memory", id=str(stored.id), verb="wrong")
-    after = bob.answer("recall_memory", query="which is the deploy port?")
+    after = bob.answer("recall_memory", query="which is the deploy port?", explain=True)
     assert [(each["id"], each["score"]) for each in after["results"]] == [
         (each["id"], each["score"]) for each in before["results"]
     ]

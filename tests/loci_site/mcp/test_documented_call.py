@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from tests.fences import inside
+from tests.loci_site.mcp.answers import read_answer
 from tests.loci_site.mcp.people import Agent
 from tests.loci_site.mcp.wire import body_of, events, post
 from tests.settings import REPOSITORY
@@ -44,7 +45,6 @@ def test_the_command_on_the_page_brings_what_an_agent_gets(alice: Agent) -> None
     assert status == 200
     [message] = events(content)
     assert json.loads(body)["params"]["name"] == "recall_memory"
-    [found] = message["result"]["structuredContent"]["results"]
+    [found] = read_answer(message["result"]["content"][0]["text"])["results"]
     assert inside(found["text"]) == "We settled on PostgreSQL 16 as the ledger's database."
-    assert found["text"] in message["result"]["content"][0]["text"]
     assert send(headers, body)[0] == 401  # as it stands, without a token

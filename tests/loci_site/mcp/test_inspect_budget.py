@@ -11,7 +11,8 @@ from memories.recall.budget import count_tokens, counting_encoder
 from memories.recall_log import COUNTER
 from memories.store.pieces import available_encoder
 from tests.fences import inside
-from tests.loci_site.mcp.people import Agent, make_alice, make_groups, make_users, text_of
+from tests.loci_site.mcp.answers import fields_of, text_of
+from tests.loci_site.mcp.people import Agent, make_alice, make_groups, make_users
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 LONG = " ".join(f"Line {n} of the ledger is rounded half to even." for n in range(60))
@@ -52,21 +53,21 @@ def tokens(text: str) -> int:
 def test_an_inspection_keeps_the_budget(alice: Agent, memory: str, query: str) -> None:
     for budget in (50, 60, 150, 400, 1200):
         result = alice.call("memory_inspect", id=memory, query=query, token_budget=budget)
-        text, answer = text_of(result), result.structured_content or {}
+        text, answer = text_of(result), fields_of(result)
         assert tokens(text) <= budget * 1.02
         assert answer["cut"]
         assert inside(answer["memory"]["content"])[-1:] in ("…", "")
         assert "Cut" in text
     whole_at = int(re.findall(r"token_budget=(\d+)", text)[0])
     rest = alice.call("memory_inspect", id=memory, query=query, token_budget=whole_at)
-    assert "cut" not in (rest.structured_content or {})
+    assert "cut" not in fields_of(rest)
     assert "Edit 3." in text_of(rest)
 
 
 def test_more_budget_shows_more(alice: Agent, memory: str) -> None:
     cut = [
         set(alice.answer("memory_inspect", id=memory, token_budget=budget)["cut"])
-        for budget in (100, 400, 800, 1200)
+        for budget in (160, 400, 800, 1200)
     ]
     assert cut[0] > cut[-1]
     assert all(more >= less for more, less in pairwise(cut))
@@ -89,7 +90,7 @@ def test_earlier_recalls_come_in_pages_within_the_budget(alice: Agent, memory: s
     seen, cursor = set[str](), ""
     for _ in range(8):
         result = alice.call("memory_inspect", query="rounded", cursor=cursor, token_budget=budget)
-        answer, text = result.structured_content or {}, text_of(result)
+        answer, text = fields_of(result), text_of(result)
         assert tokens(text) <= budget * 1.02
         if not answer.get("recalls"):
             assert "Raise token_budget" in text
@@ -134,6 +135,6 @@ def test_a_relations_id_can_be_inspected(alice: Agent, bob: Agent, charlie: Agen
     made = alice.answer("store_relation", subject="Ledger", predicate="rounds", object="Invoices")
     result = bob.call("memory_inspect", id=made["id"])
     assert "<relations>\nLedger —rounds→ Invoices (" in text_of(result)
-    [relation] = (result.structured_content or {})["relations"]
+    [relation] = fields_of(result)["relations"]
     assert (relation["id"], relation["predicate"]) == (made["id"], "rounds")
     assert "not found" in charlie.error("memory_inspect", id=made["id"]).lower()

@@ -8,7 +8,8 @@ from memories.models import Memory
 from memories.recall.budget import count_tokens, counting_encoder
 from memories.store.pieces import available_encoder
 from tests.fences import inside
-from tests.loci_site.mcp.people import Agent, make_agent, make_alice, make_groups, make_users, text_of
+from tests.loci_site.mcp.answers import fields_of, text_of
+from tests.loci_site.mcp.people import Agent, make_agent, make_alice, make_groups, make_users
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 TURNS = [f"Turn {n}: the rounding of line {n} was discussed at length and left as it is." for n in range(30)]
@@ -60,7 +61,7 @@ def test_pages_lead_through_all_of_it_and_keep_the_budget(agent: Agent, budget: 
     encoder = counting_encoder(available_encoder())
     arguments = {"thread": "rounding"} | ({"token_budget": budget} if budget else {})
     first = agent.call("memory_inspect", **arguments)
-    answer, text = first.structured_content or {}, text_of(first)
+    answer, text = fields_of(first), text_of(first)
     turns, saved = turns_of(answer), len(answer["checkpoints"])
     cursors = [answer.get("next"), answer.get("older")]
     while cursors:
@@ -70,7 +71,7 @@ def test_pages_lead_through_all_of_it_and_keep_the_budget(agent: Agent, budget: 
             continue
         assert cursor in text or turns or saved
         page = agent.call("memory_inspect", cursor=cursor, **arguments)
-        answer, text = page.structured_content or {}, text_of(page)
+        answer, text = fields_of(page), text_of(page)
         turns, saved = turns + turns_of(answer), saved + len(answer.get("checkpoints", []))
         assert not (
             answer.get("turns") and answer.get("checkpoints")

@@ -53,12 +53,12 @@ def tokens(parts: list[Any]) -> float:
 def test_the_tools_cost_what_they_may(alice: Agent) -> None:
     tools = listed(alice)
     inputs = [{"name": t.name, "description": t.description, "inputSchema": t.input_schema} for t in tools]
-    cost, answers = tokens(inputs), tokens([t.output_schema for t in tools])
+    cost, answers = tokens(inputs), tokens([t.output_schema for t in tools if t.output_schema])
     figures = f"{cost:.0f} tokens; output schemas {answers:.0f}; instructions {tokens([INSTRUCTIONS]):.0f}"
     print(f"{len(tools)} tools: {figures}")  # noqa: T201 - what a test run is asked for
     assert len(tools) <= 8, "for a new tool another one goes, or it is an argument of one"
     assert cost <= 1650
-    assert answers <= 2200
+    assert answers <= 200
 
 
 def test_the_order_is_always_the_same(alice: Agent) -> None:
@@ -123,8 +123,7 @@ def test_every_tool_says_whether_it_reads_or_destroys(alice: Agent) -> None:
 
 def test_the_schemas_are_sound_and_say_nothing_empty(alice: Agent) -> None:
     for tool in listed(alice):
-        for schema in (tool.input_schema, tool.output_schema):
-            assert schema is not None
+        for schema in filter(None, (tool.input_schema, tool.output_schema)):
             jsonschema.Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
             text = json.dumps(schema)

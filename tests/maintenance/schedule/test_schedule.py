@@ -17,8 +17,7 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from loci_site.mcp.result_schemas import StatsAnswer
-from loci_site.mcp.results import plain_answer
+from loci_site.mcp.results import shown
 from loci_site.server.health import schedule_check
 from loci_site.worker.tasks import schedule_of
 from maintenance import schedule
@@ -26,6 +25,7 @@ from maintenance.jobs import HEARTBEAT, Job, run_job, take_lock
 from maintenance.models import JobLock
 from maintenance.schedule import job_status, list_schedule, pause_job, request_run, resume_job, run_now
 from maintenance.schedule.wording import (
+    StatsOut,
     describe_schedule,
     format_duration,
     format_interval,
@@ -282,8 +282,7 @@ def test_rest_and_mcp_return_the_same_lines(alice: User, settings: Settings) -> 
     _, secret = make_token(alice)
     answer = Client().get("/api/stats?everywhere=true", headers={"Authorization": f"Bearer {secret}"})
     assert answer.json()["schedule"] == describe_schedule()
-    told = plain_answer(StatsAnswer, memory_stats(operator(), everywhere=True)).structured_content
-    assert told is not None
+    told = shown(StatsOut.json(memory_stats(operator(), everywhere=True)))
     assert told["schedule"] == describe_schedule() != {}
 
 

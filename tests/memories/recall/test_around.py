@@ -6,7 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
-from loci_site.mcp.results import recalled_answer
+from loci_site.mcp.results import recalled_text
 from memories.browse.serializers import RecalledOut
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import forget
@@ -14,6 +14,7 @@ from memories.models import IndexState, Memory, Piece, Thread
 from memories.models.short_id import short_id
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.types import Trust
+from tests.loci_site.mcp.answers import read_answer
 from tests.memories.builders import row
 from tests.people import person
 
@@ -75,9 +76,8 @@ def test_turns_around_are_no_hits(turns: list[Memory], alice: User) -> None:
     assert (body["count"], len(body["results"])) == (1, 1)
     assert [turn["offset"] for turn in body["results"][0]["around"]] == [-2, -1, 1, 2]
     assert all(turn["untrusted"] for turn in body["results"][0]["around"])
-    structured = recalled_answer(found).structured_content
-    assert structured is not None
-    assert structured["results"][0]["around"] == [turn["id"] for turn in body["results"][0]["around"]]
+    [read_back] = read_answer(recalled_text(found))["results"]
+    assert read_back["around"] == [turn["id"] for turn in body["results"][0]["around"]]
 
 
 def test_a_turn_that_is_a_hit_is_not_repeated(turns: list[Memory], alice: User) -> None:

@@ -1,5 +1,7 @@
 """The pack's "Relevant" is recall's answer: no more than it, a word if there is none, and the best before the rest."""
 
+import json
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -39,8 +41,9 @@ def test_it_says_that_nothing_answers(alice: User, ledger: Group) -> None:
     query = "What did Wilhelmina say about zebra ZX-9917?"
     assert recall(person(alice), RecallRequest(query, group="ledger")).abstained
     house = House.of(alice, groups=[ledger])
-    answer = house.tool("get_context", group="ledger", query=query).structured_content
-    assert f"## Relevant to: {query}\nNothing stored answers this." in answer["text"]
+    text = house.tool_text("get_context", group="ledger", query=query)
+    assert f"## Relevant to: {query}\nNothing stored answers this." in text
+    answer = json.loads(house.rest("get", f"/context?group=ledger&query={query}")[1])
     [section] = [each for each in answer["sections"] if each["title"].startswith("Relevant")]
     assert (section["note"], section.get("ids", [])) == ("Nothing stored answers this.", [])
     plain = get_context(person(alice), group="ledger")
