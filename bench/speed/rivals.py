@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import psutil
 
@@ -84,7 +85,7 @@ class System:
     def fill(self, texts: Sequence[str]) -> None:
         """Store texts in bulk."""
         file = self.data.with_suffix(".jsonl")
-        rows = (json.dumps({"id": str(number), "text": text}) for number, text in enumerate(texts))
+        rows = (json.dumps({"id": uuid4().hex, "text": text}) for text in texts)
         file.write_text("\n".join(rows), encoding="utf-8")
         command = [*self.filling, str(file)]
         subprocess.run(command, cwd=self.tree, env=self.variables, capture_output=True, check=True)
