@@ -9,7 +9,7 @@ import pytest
 
 from bench.proof.proof import REPOSITORY
 from bench.proof.suite import CHANGES, LISTS, PROPERTIES, REPORTED, WITHDRAWN
-from bench.speed import rivals
+from bench.speed import compare
 from bench.speed.stores import size, sizes
 
 
@@ -32,7 +32,7 @@ def test_what_is_no_size_is_refused_with_what_is_allowed(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("main", "arguments", "named"),
-    [(rivals.main, ["--also", "a=b", "--sizes", "huge"], "--sizes")],
+    [(compare.main, ["a=b", "--size", "huge"], "--size")],
 )
 def test_the_option_is_named(
     main: object, arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
