@@ -37,7 +37,9 @@ def test_all_processes_take_little_more_than_a_bare_one(tmp_path: Path) -> None:
     """Both measured at the same time, so that what else runs slows both down and shares the same libraries."""
     with (
         running(with_tables(tmp_path / "home"), web_processes=0, with_worker=True) as up,
-        subprocess.Popen([sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as bare,
+        subprocess.Popen(
+            [sys.executable, "-c", _BARE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as bare,
     ):
         assert bare.stdout is not None
         assert bare.stdout.readline() == b"ready\n"
@@ -54,7 +56,10 @@ def test_all_processes_take_little_more_than_a_bare_one(tmp_path: Path) -> None:
     ("module", "without"),
     [
         ("loci_site.server.up", ["django.db.models", "numpy", "pydantic", "celery", "uvicorn", "guard"]),
-        ("loci_site.asgi", ["celery", "ninja", "psycopg", "unfold.admin", "loci_site.app.urls", "onnxruntime"]),
+        (
+            "loci_site.asgi",
+            ["celery", "ninja", "psycopg", "unfold.admin", "loci_site.app.urls", "onnxruntime"],
+        ),
         ("loci_site.worker.process", ["uvicorn", "mcp", "ninja", "pydantic", "numpy", "unfold.admin"]),
     ],
 )
