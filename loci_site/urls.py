@@ -1,30 +1,55 @@
 """Every address of the site; each interface adds its own."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django.conf import settings
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLResolver, path
+from django.urls.resolvers import RoutePattern
+from django.utils.functional import lazy
 
-from loci_site.api import api
-from loci_site.app.errors import server_error
 from loci_site.hooks.views import hook_view
 from loci_site.mcp.transports.django_view import mcp_view
 from loci_site.server.health import health
 from loci_site.server.metrics import metrics
-from memories.admin.review import review_urls
 
-admin.autodiscover()
 
-handler500 = server_error
+def _later(route: str, urls: str | Callable[[], list[Any]], name: str | None) -> URLResolver:
+    """The addresses below a route, in the namespace `name`; loaded when one is asked for, or the address of a page."""
+    return URLResolver(
+        RoutePattern(route), urls if isinstance(urls, str) else lazy(urls, list)(), None, name, name
+    )
+
+
+def _api_urls() -> list[Any]:
+    from loci_site.api import api  # noqa: PLC0415 - a quarter of what a server loads
+
+    return list(api.urls[0])
+
+
+def _review_urls() -> list[Any]:
+    from memories.admin.review import review_urls  # noqa: PLC0415 - as above
+
+    return list(review_urls())
+
+
+def _admin_urls() -> list[Any]:
+    admin.autodiscover()
+    return admin.site.get_urls()
+
+
+handler500 = "loci_site.app.errors.server_error"
 urlpatterns = [
-    path("", include("loci_site.app.urls")),
     path("health", health),
     path("metrics", metrics),
     path("mcp", mcp_view),
     path("hooks/<str:client>/<str:event>", hook_view),
-    path("api/", api.urls),
-    path("admin/review/", include(review_urls())),
-    path("admin/", admin.site.urls),
+    _later("api/", _api_urls, "rest"),
+    _later("admin/review/", _review_urls, None),
+    _later("admin/", _admin_urls, "admin"),
+    _later("", "loci_site.app.urls", "people"),
 ]
 if settings.LOCI.access.oauth:
     # Only if enabled: programs that find these addresses may ignore a token that a person gave them.
-    urlpatterns.append(path("", include("loci_site.oauth.urls")))
+    urlpatterns.append(_later("", "loci_site.oauth.urls", "oauth2_provider"))

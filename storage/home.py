@@ -8,6 +8,7 @@ from pathlib import Path
 DATABASE = "memory.db"  # where the setting storage.database names no other file
 UPLOADS = "uploads"  # files that wait for their import; made with the first of them
 GUARD_KEY = "guard.key"
+WATCHING = "watching"  # there while something has to be watched
 FOLDERS = ("models", "keys", "backups", "logs")
 
 

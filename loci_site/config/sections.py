@@ -137,8 +137,8 @@ class Server:
     )
     web_processes: int = key(
         0,
-        "Web processes that `up` runs; each loads the model and the vectors. 0: two on a machine with two cores and"
-        " 4 GiB, otherwise one.",
+        "Web processes that `up` runs; each loads the model and the vectors. 0: one, and on a machine with two cores and"
+        " 4 GiB a second one while there is much to do.",
         low=0,
         high=64,
         variable="LOCI_WEB_PROCESSES",

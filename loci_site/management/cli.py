@@ -4,13 +4,10 @@ import gc
 import os
 import sys
 
-from django.core.management import BaseCommand
 from django.db import DatabaseError
 
-from access.errors import as_storage_error
+from access.errors import LociError, as_storage_error
 from loci_site import __version__
-from loci_site.config import ConfigError
-from loci_site.config.checks import TAG
 from storage.encryption import KeyProblem
 from storage.faults import causes_of
 from storage.home import DATABASE
@@ -60,8 +57,6 @@ def main(argv: list[str] | None = None) -> None:
     words = argv or sys.argv
     # A start makes a million objects, nearly all of which stay: looking through them for garbage took a fifth of its time.
     gc.disable()
-    # The other checks import every view, which takes a second: `loci check` and the tests run them.
-    BaseCommand.requires_system_checks = [TAG]
     try:
         if words[1:2] in (["--version"], ["version"]):
             sys.stdout.write(f"Loci {__version__}\n")
@@ -71,12 +66,22 @@ def main(argv: list[str] | None = None) -> None:
 
             print_completion(words[2:])
             return
+        if words[1:2] == ["up"]:
+            from loci_site.server.up import run_alone  # noqa: PLC0415 - other commands do without
+
+            if run_alone(words[2:]):
+                return
         if words[1:2] and words[1] in _NEEDING_TABLES and not {"-h", "--help"} & set(words):
             create_missing_database()
+        from django.core.management import BaseCommand  # noqa: PLC0415 - `up` does without
+
+        from loci_site.config.checks import TAG  # noqa: PLC0415 - as above
         from loci_site.management.command_list import Commands  # noqa: PLC0415 - errors in settings are caught below
 
+        # The other checks import every view, which takes a second: `loci check` and the tests run them.
+        BaseCommand.requires_system_checks = [TAG]
         Commands(words).execute()
-    except ConfigError as error:
+    except LociError as error:
         sys.exit(str(error))
     except BrokenPipeError:
         # The reader closed the pipe (`loci stats | head`), so the rest of the output is discarded.

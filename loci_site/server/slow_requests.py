@@ -1,4 +1,4 @@
-"""HTTP connections that close themselves when a client stops sending in the middle of a request.
+"""HTTP connections that close themselves when a client stops sending in the middle of a request, or has sent many.
 
 Uvicorn waits for ever: its own timeout covers only the pause between two requests. Headers must be complete after
 SILENT_S, and a body may pause for as long; a slow upload that goes on is served.
@@ -12,6 +12,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from access.sign_in.client_address import PEER
 
 SILENT_S: Final = 10.0
+# On one connection; its client then opens another, which a web process that was started meanwhile may accept.
+REQUESTS_KEPT: Final = 100
 _TOO_SLOW: Final = (
     b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 26\r\n"
     b"connection: close\r\n\r\nThe request took too long."
@@ -27,6 +29,7 @@ class PatientProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
         self._is_in_headers = False
+        self._requests = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         super().connection_made(transport)
@@ -47,6 +50,9 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
+        self._requests += 1
+        if self._requests >= REQUESTS_KEPT and self.cycle is not None:
+            self.cycle.keep_alive = False
         self._is_in_headers = False
         self._expect_more()
 

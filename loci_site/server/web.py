@@ -7,6 +7,7 @@ import argparse
 import gc
 import logging
 import os
+import select
 import socket
 import sys
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m loci_site.server.web")
     parser.add_argument("--parent", type=int, default=0, help="end with this process")
     parser.add_argument("--fd", type=int, default=None, help="a bound socket to listen on")
+    parser.add_argument("--begin", type=int, help="begin to serve when this pipe can be read")
     parser.add_argument("--reload", action="store_true", help="restart when the code changes")
     options = parser.parse_args(argv)
     if options.parent:
@@ -44,20 +46,28 @@ def main(argv: Sequence[str] | None = None) -> None:
         gc.disable()  # until it has started: nearly all that is loaded stays
     config = server_config(is_reloading=options.reload)
     sock = socket.socket(fileno=options.fd) if options.fd is not None else config.bind_socket()
-    serve(config, sock)
+    serve(config, sock, begin=options.begin)
 
 
-def serve(config: Config, sock: socket.socket) -> None:
+def serve(config: Config, sock: socket.socket, *, begin: int | None = None) -> None:
     """Serve in this process, or with `reload` in a child process that restarts when the code changes."""
     server = Server(config)
     if config.should_reload:
         os.environ[PARENT_VARIABLE] = str(os.getpid())
+        _wait_until_readable(begin)
         ChangeReload(config, target=server.run, sockets=[sock]).run()
         return
     warm_up()  # on another core, while this one imports the application
+    config.load()
+    _wait_until_readable(begin)
     server.run(sockets=[sock])
     if not server.started:
         sys.exit(STARTUP_FAILURE)
+
+
+def _wait_until_readable(fd: int | None) -> None:
+    if fd is not None:
+        select.select([fd], [], [])
 
 
 def server_config(*, is_reloading: bool = False) -> Config:

@@ -15,7 +15,7 @@ from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 # Seconds between two looks at the messages in memory; with Celery's default of 1 s, 33 of 50 messages took more than 4 s.
-_POLLING_S = 0.2
+_POLLING_S = 0.5
 QUEUE = "loci"
 THREADS = 2
 

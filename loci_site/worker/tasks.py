@@ -10,12 +10,13 @@ from typing import Any
 from celery.beat import EmbeddedService
 from celery.signals import worker_init, worker_ready, worker_shutting_down
 from celery.worker import state
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, close_old_connections, connections
 
 from loci_site.server.process import end_with_thread, prefer_other_processes, take_short_turns
 from loci_site.worker import app
 from maintenance.jobs import HEARTBEAT, Job, run_job
 from maintenance.schedule import JOBS
+from memories.embedding import unload
 from memories.embedding.concurrency import ENDING, spare_a_core
 
 log = logging.getLogger(__name__)
@@ -29,10 +30,14 @@ QUEUED = [job for job in JOBS if job.name != HEARTBEAT]
 
 @app.task(name="loci.run")  # type: ignore[untyped-decorator]  # Celery has no types
 def run(name: str) -> None:
+    close = connections.close_all
     try:
-        run_job(_JOB_BY_NAME[name])
+        if run_job(_JOB_BY_NAME[name]):
+            unload()
+        else:
+            close = close_old_connections  # it only looked, and a new connection takes longer than that
     finally:
-        connections.close_all()
+        close()
 
 
 def schedule_of(job: Job) -> dict[str, Any]:
@@ -84,7 +89,7 @@ def _keep_running(job: Job) -> None:
         except DatabaseError as error:  # the next tick tries again
             log.warning("%s: %s", job.name, type(error).__name__)
         finally:
-            connections.close_all()
+            close_old_connections()
         time.sleep(job.tick.total_seconds())
 
 

@@ -1,7 +1,14 @@
 """Text → float32[384] of unit length, computed locally; no database, and no network after installation."""
 
 from memories.embedding.encoder import Encoder, Window
-from memories.embedding.loader import ModelStatus, configured_model_id, get_encoder, model_status, warm_up
+from memories.embedding.loader import (
+    ModelStatus,
+    configured_model_id,
+    get_encoder,
+    model_status,
+    unload,
+    warm_up,
+)
 from memories.embedding.model import DIMENSIONS, MODEL_ID, ModelInstallFailed, ModelUnavailable
 
 __all__ = [
@@ -15,5 +22,6 @@ __all__ = [
     "configured_model_id",
     "get_encoder",
     "model_status",
+    "unload",
     "warm_up",
 ]

@@ -7,35 +7,18 @@ second, and 78 since two are worked on at a time (two cores, 100,000 memories; d
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from access.limits.deadline import TICK_S, check_time
 from access.limits.turns import IN_HAND, Turns
+from storage.machine import available_cores
 
-# A container's share of the processor: microseconds that it may work in a period, and the period.
-_QUOTA_FILES = (
-    (Path("/sys/fs/cgroup/cpu.max"),),
-    (Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")),
-)
 # A thread of this niceness gets an eighth of the time of one that answers.
 BACKGROUND_NICE, MAX_NICE = 9, 19
 _spared = 0
 # Set when this process is to end: a text that would take many seconds is then embedded no further.
 ENDING = threading.Event()
-
-
-def available_cores(quota_files: Sequence[Sequence[Path]] = _QUOTA_FILES) -> int:
-    """The number of cores that this process may use; a fraction of a container's quota counts as one."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    for files in quota_files:
-        with suppress(OSError, ValueError):  # no container, or one without a limit ("max")
-            quota, period = map(int, " ".join(file.read_text(encoding="ascii") for file in files).split())
-            if quota > 0 < period:
-                cores = min(cores, -(-quota // period))
-    return cores
 
 
 def cores_to_embed() -> int:

@@ -1,6 +1,7 @@
 """Loads the model once per process, in the background; callers wait briefly or get the reason for a failure."""
 
 import ctypes
+import gc
 import hashlib
 import json
 import logging
@@ -276,11 +277,15 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         encoder = Encoder(tokenizer, session, threads=threads, query_cache=query_cache)
         # Also warms up the session: the first run allocates memory.
         if (cosine := lowest_cosine(encoder, sentences=1)) >= _MIN_FIRST_COSINE:
-            # Reading the weights frees tens of MB, which the C library would keep.
-            with suppress(OSError, AttributeError):  # other C libraries lack the function
-                ctypes.CDLL(None).malloc_trim(0)
+            _return_freed_memory()  # reading the weights frees tens of MB
             return encoder
     raise ValueError(f"The model's vectors differ from the reference: cosine {cosine:.6f}.")
+
+
+def _return_freed_memory() -> None:
+    """Return what is free to the system; the C library would keep it."""
+    with suppress(OSError, AttributeError):  # other C libraries lack the function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _read_usable_manifest(folder: ModelFolder) -> ModelManifest:
@@ -338,6 +343,14 @@ def warm_up() -> None:
         _current_loader().start()
     except Exception as error:  # a server also starts without its model
         logger.warning("The embedding model cannot be loaded: %s", error)
+
+
+def unload() -> None:
+    """Let go of the model, for a process that seldom embeds; whoever still uses it keeps it."""
+    if _loaders:
+        _loaders.clear()
+        gc.collect()  # the encoder refers to itself
+        _return_freed_memory()
 
 
 def model_status() -> ModelStatus:

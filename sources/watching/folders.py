@@ -22,6 +22,7 @@ from access.models import Role
 from sources.models import WatchedFile, WatchedFolder, WatchedSection, WatchState
 from sources.sections import slug_of
 from sources.watching.disk import MARKER, read_marker
+from storage.home import WATCHING
 from storage.ids import new_id
 
 SOURCE: Final = "file:"  # every source of a watched folder begins so; the daily log leaves these memories out
@@ -29,7 +30,6 @@ NAME_CHARS: Final = 60
 ENCRYPTED: Final = "The store is encrypted, and files next to it would not be."
 ALLOW: Final = "To keep plain files next to an encrypted store, set files.beside_encryption = true."
 ONLY_READ: Final = "is only read now: changed memories are not written into its files"
-WANTED: Final = "watching"  # LOCI_HOME/watching is there while something has to be watched
 
 
 def add_folder(
@@ -294,7 +294,7 @@ def show_wanted() -> None:
 
 def wanted_mark() -> Path:
     """The file whose presence tells the server to run the watching process."""
-    return Path(settings.LOCI.home) / WANTED
+    return Path(settings.LOCI.home) / WATCHING
 
 
 def note_scanned(folder: WatchedFolder, state: WatchState, note: str) -> None:

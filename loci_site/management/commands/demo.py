@@ -14,7 +14,7 @@ from access.connect import command_line, running_address
 from access.errors import LociError
 from access.management.command import PORT, CommandAnswer, LociCommand, either, flag
 from access.sign_in.passwords import generated_password
-from loci_site.management.commands.up import child_environment
+from loci_site.server.up import child_environment
 from memories.embedding.loader import model_folder
 from storage.home import DATABASE, ensure_home
 

@@ -1,31 +1,26 @@
-"""`loci up`: run Loci, the web processes and the worker, until Ctrl-C."""
+"""`loci up`: run Loci, the web processes and the worker, until Ctrl-C; and the process that prepares the store for it."""
 
 import argparse
 import os
 import socket
-import sys
-from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
+import time
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connection, connections
+from django.db import connections
 
-from access.connect import base_url, claude_line, client_json, command_line, publish_address
+from access.connect import base_url, claude_line, client_json, command_line
 from access.errors import LociError
-from loci_site.config import load_config
-from loci_site.config.logs import SERVING_VARIABLE, log_to_file
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
-from loci_site.server.socket import bound_socket, is_answering, only_one_in
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, count_web_processes
+from loci_site.server import up
+from loci_site.server.process import end_with_parent
+from loci_site.server.socket import is_answering
 from memories.draft import describe_kept_rule
 from memories.embedding.loader import folder_status, model_folder
 from memories.store.pieces import read_index_state
-from sources.watching.folders import show_wanted, wanted_mark
-from storage.home import ensure_home
+from sources.watching.folders import show_wanted
 from storage.sqlite.base import NewDatabase
 
 EXAMPLES: Final = """\
@@ -35,11 +30,11 @@ examples:
   loci up --no-model            without downloading the model; recall then works by keywords
   LOCI_HOST=0.0.0.0 LOCI_ALLOWED_HOSTS=memory.example.org loci up
 """
-_CHECKOUT: Final = settings.ROOT
+_CHECK_EVERY_S: Final = 0.02
 
 
 class Command(BaseCommand):
-    """Prepares database and model, starts the processes and prints how to use them."""
+    """Runs the supervisor, or prepares database and model for it and prints how to use them."""
 
     help = (
         "Run Loci: prepare what is missing, start the web processes and the worker. Ctrl-C stops everything."
@@ -48,56 +43,36 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("--host", help="address to listen on; default: the setting server.host")
-        parser.add_argument("--port", help="port to listen on; default: the setting server.port")
-        parser.add_argument("--no-worker", action="store_true", help="run the web processes only")
-        parser.add_argument("--no-model", action="store_true", help="do not download a missing model")
-        parser.add_argument(
-            "--reload", action="store_true", help="for development: restart when the code changes"
-        )
+        up.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until a signal; an error ends it with one sentence and status 1."""
-        _override_address(options["host"], options["port"])
         try:
-            with only_one_in(ensure_home(settings.LOCI.home)):
-                log_to_file(settings.LOCI)
-                self._run(options)
+            if options["prepare"]:
+                self._prepare(*options["prepare"], wants_model=not options["no_model"])
+            else:
+                up.run(argparse.Namespace(**options))
         except LociError as error:
             raise CommandError(str(error)) from error
 
-    def _run(self, options: dict[str, Any]) -> None:
-        server, home = settings.LOCI.server, settings.LOCI.home
-        with bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
-            NewDatabase.is_allowed = True
-            if count := migrate_if_needed():
-                self._print(f"Prepared the database ({count} migrations).")
-            if kept := describe_kept_rule(read_index_state()):
-                self._print(kept)
-            if folder_status(model_folder(settings.LOCI.home)).state != "installed":
-                self._install_model(wants_model=not options["no_model"])
-            show_wanted()
-            connections.close_all()
-            parts = _web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
-            if not options["no_worker"]:
-                parts.append(ServerPart("worker", _child_command("loci_site.worker.process")))
-                files = _child_command("loci_site.worker.files")
-                parts.append(ServerPart("files", files, wanted=wanted_mark()))
-            supervisor = Supervisor(
-                parts,
-                env=child_environment(),
-                is_ready=lambda: is_answering(sock),
-                on_ready=self._print_ready,
-            )
-            if not supervisor.run():
-                raise CommandError(
-                    f"The web process ended {DEATHS_IN_A_ROW} times in a row; its messages are above."
-                )
-        # The last user of the database moves the WAL into the file: the children's threads may not have.
-        with suppress(DatabaseError), connection.cursor() as cursor:
-            cursor.execute("SELECT COUNT(*) FROM django_migrations")
+    def _prepare(self, parent: int, sock: int, begin: int, *, wants_model: bool) -> None:
+        """Make the store ready, let the web processes begin, and print how to use them once one answers."""
+        end_with_parent(parent)
+        NewDatabase.is_allowed = True
+        if count := migrate_if_needed():
+            self._print(f"Prepared the database ({count} migrations).")
+        if kept := describe_kept_rule(read_index_state()):
+            self._print(kept)
+        if folder_status(model_folder(settings.LOCI.home)).state != "installed":
+            self._install_model(wants_model=wants_model)
+        show_wanted()
         connections.close_all()
-        self._print("Loci has stopped.")
+        os.write(begin, b"1")
+        with socket.socket(fileno=sock) as listening:
+            while not is_answering(listening):
+                time.sleep(_CHECK_EVERY_S)
+        self._print(_ready_text(create_first_access()))
+        connections.close_all()
 
     def _install_model(self, *, wants_model: bool) -> None:
         """Install the model, or print what works without it."""
@@ -113,58 +88,9 @@ class Command(BaseCommand):
             f"{reason}\nRecall works by keywords until this succeeds: {command_line('model install')}"
         )
 
-    def _print_ready(self) -> None:
-        self._print(_ready_text(create_first_access()))
-        connections.close_all()
-
     def _print(self, text: str) -> None:
         self.stdout.write(text)
         self.stdout.flush()
-
-
-def _override_address(host: str | None, port: str | None) -> None:
-    """Replace the address in the settings by that of the command line, with the same checks; children inherit it."""
-    if host is None and port is None:
-        return
-    # The long variables override the short ones that the user may have set.
-    if host is not None:
-        os.environ["LOCI_SERVER_HOST"] = host
-    if port is not None:
-        os.environ["LOCI_SERVER_PORT"] = port
-    settings.LOCI = load_config(os.environ)
-
-
-def _web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[ServerPart]:
-    """The web processes on one socket; all but the first start once that one answers. With `reload` there is only one."""
-    command = _child_command("loci_site.server.web", "--fd", str(sock.fileno()))
-    first = ServerPart("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
-    if reload:
-        return [replace(first, command=[*command, "--reload"])]
-    return [first, *(replace(first, name=f"web {n}", is_first=False) for n in range(2, count + 1))]
-
-
-def _child_command(*words: str) -> list[str]:
-    """The command of a child process: one of Loci's modules, which ends with this process.
-
-    Without -P, Python would look for modules in the current folder first.
-    """
-    return [sys.executable, "-P", "-m", *words, "--parent", str(os.getpid())]
-
-
-def child_environment() -> dict[str, str]:
-    """The environment of the children; in a checkout, PYTHONPATH leads them to its code.
-
-    Relative entries of PYTHONPATH, and empty ones, mean the current folder, whose files must not run.
-    """
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if Path(path).is_absolute()]
-    env = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "loci_site.settings"),
-        SERVING_VARIABLE: "1",
-    }
-    if (Path(_CHECKOUT) / "manage.py").is_file():
-        paths.insert(0, str(_CHECKOUT))
-    return env | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _ready_text(first: FirstAccess | None) -> str:

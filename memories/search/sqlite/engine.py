@@ -11,7 +11,7 @@ import numpy as np
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.embedding.concurrency import CORES, available_cores
+from memories.embedding.concurrency import CORES
 from memories.queries.visibility import is_as_of_now, placeholders
 from memories.search.base import NearSearch, SearchIndex
 from memories.search.in_memory.sync import (
@@ -45,6 +45,7 @@ from memories.search.rows import (
 )
 from memories.search.schema import statements
 from storage.compiled_queries import fetch
+from storage.machine import available_cores
 
 # From this share of all texts on, matching a group's word costs more than it saves.
 _LARGE_SHARE = 0.3

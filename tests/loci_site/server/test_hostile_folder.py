@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.hooks import client as hook_client
-from loci_site.management.commands.up import child_environment
+from loci_site.server.up import child_environment
 from tests.fresh_homes import with_tables
 from tests.loci_site.server.running import WORKER_READY, environment, running
 from tests.settings import REPOSITORY

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from loci_site.server import supervisor as machine
-from loci_site.server.supervisor import count_web_processes, memory_bytes
-from memories.embedding.concurrency import available_cores
+from loci_site.server.supervisor import count_web_processes
+from storage.machine import available_cores, memory_bytes
 
 GIB = 1024**3
 

@@ -4,14 +4,15 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
 from uvicorn import Config, Server
 
 from loci_site.server import web
-from loci_site.server.slow_requests import SILENT_S, PatientProtocol
+from loci_site.server.slow_requests import REQUESTS_KEPT, SILENT_S, PatientProtocol
 
 SILENT = 0.4
 HEAD = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 6\r\n"
@@ -65,6 +66,17 @@ def test_a_request_that_stops_in_its_headers_or_body_is_closed(port: int, sent: 
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(sent)
         assert answered(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_connection_closes_after_many_requests_and_says_so(port: int) -> None:
+    with closing(HTTPConnection("127.0.0.1", port)) as connection:
+        said = []
+        for _ in range(REQUESTS_KEPT):
+            connection.request("POST", "/", b"whole")
+            answer = connection.getresponse()
+            assert answer.read() == b"whole"
+            said.append(answer.will_close)
+        assert said == [False] * (REQUESTS_KEPT - 1) + [True]
 
 
 def test_headers_that_trickle_are_closed_all_the_same(port: int) -> None:

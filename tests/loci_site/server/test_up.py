@@ -6,15 +6,23 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from access.errors import Unavailable
 from loci_site.server.socket import bound_socket
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, describe_exit, restart_wait_s
+from loci_site.server.supervisor import (
+    DEATHS_IN_A_ROW,
+    LoadWatch,
+    ServerPart,
+    Supervisor,
+    describe_exit,
+    restart_wait_s,
+)
 from tests.loci_site.server.running import (
     WEB_READY,
     WORKER_READY,
@@ -31,6 +39,10 @@ pytestmark = [
     pytest.mark.server,
     pytest.mark.skipif(sys.platform != "linux", reason="processes are found and held by Linux's means"),
 ]
+
+
+_PREPARED = [sys.executable, "-c", ""]
+_PREPARING = ServerPart("preparing", [sys.executable, "-c", "import time; time.sleep(60)"])
 
 
 @dataclass(frozen=True)
@@ -254,11 +266,11 @@ def test_a_vital_process_that_keeps_dying_is_given_up(
             ServerPart("web", command, is_vital=True, is_first=True),
             ServerPart("web 2", ["never started"], is_vital=True),
         ],
+        _PREPARING,
         env=os.environ,
-        is_ready=lambda: False,
-        on_ready=lambda: None,
     )
-    assert supervisor.run() is False
+    with pytest.raises(Unavailable, match="5 times in a row"):
+        supervisor.run()
     assert log.read_text() == "x" * DEATHS_IN_A_ROW
 
 
@@ -279,19 +291,20 @@ def test_nothing_is_given_up_while_another_vital_process_lives(
             ServerPart("web", dying, is_vital=True, is_first=True),
             ServerPart("web 2", [sys.executable, "-c", waiting], is_vital=True),
         ],
+        ServerPart("preparing", _PREPARED),
         env=os.environ,
-        is_ready=log.exists,
-        on_ready=lambda: None,
     )
-    assert supervisor.run() is True
+    supervisor.run()
     assert len(log.read_text()) > DEATHS_IN_A_ROW
 
 
 def test_a_process_runs_only_while_it_is_wanted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It starts when its mark is there, and its end without the mark is no death; another process ends the whole."""
+    """It starts when its mark is there, and ends without it, which is no death; another process ends the whole."""
     monkeypatch.setattr("loci_site.server.supervisor.CHECK_EVERY_S", 0.01)
     log, mark = tmp_path / "starts", tmp_path / "wanted"
-    unwanting = f"import os; open({str(log)!r}, 'a').write('x'); os.remove({str(mark)!r})"
+    unwanting = (
+        f"import os, time; open({str(log)!r}, 'a').write('x'); os.remove({str(mark)!r}); time.sleep(60)"
+    )
     waiting = (
         "import os, pathlib, signal, time\n"
         f"mark = pathlib.Path({str(mark)!r})\n"
@@ -299,15 +312,60 @@ def test_a_process_runs_only_while_it_is_wanted(monkeypatch: pytest.MonkeyPatch,
         "while mark.exists(): time.sleep(0.01)\n"
         "time.sleep(0.3); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
     )
-    files = ServerPart("files", [sys.executable, "-c", unwanting], wanted=mark)
+    files = ServerPart("files", [sys.executable, "-c", unwanting], is_wanted=lambda _: mark.exists())
     supervisor = Supervisor(
         [files, ServerPart("web", [sys.executable, "-c", waiting], is_vital=True, is_first=True)],
+        ServerPart("preparing", _PREPARED),
         env=os.environ,
-        is_ready=lambda: True,
-        on_ready=lambda: None,
     )
-    assert supervisor.run() is True
+    supervisor.run()
     assert log.read_text() == "x"
+    assert [child.deaths for child in supervisor._children] == [0, 0]
+
+
+def test_where_the_store_cannot_be_prepared_nothing_else_starts() -> None:
+    preparing = ServerPart("preparing", [sys.executable, "-c", "raise SystemExit(3)"])
+    supervisor = Supervisor([ServerPart("worker", ["never started"])], preparing, env=os.environ)
+    with pytest.raises(SystemExit, match="3"):
+        supervisor.run()
+
+
+def test_another_web_process_runs_while_the_first_is_busy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It comes with the load, goes when it has been quiet for a while, and the first one stays."""
+    monkeypatch.setattr("loci_site.server.supervisor.CHECK_EVERY_S", 0.01)
+    monkeypatch.setattr("loci_site.server.supervisor.LOAD_S", 0.0)
+    monkeypatch.setattr("loci_site.server.supervisor.QUIET_S", 0.5)
+    log, used = tmp_path / "log", {"s": 0.0}
+    monkeypatch.setattr("loci_site.server.supervisor._cpu_seconds", lambda _: used["s"])
+    noting = f"import signal; log = open({str(log)!r}, 'a', 1); log.write('+'); log.flush()\n"
+    other = (
+        noting
+        + "signal.signal(signal.SIGTERM, lambda *_: (log.write('-'), log.flush(), exit(0))); signal.pause()"
+    )
+    first = "import os, pathlib, signal, time\n" + (
+        f"log = pathlib.Path({str(log)!r})\n"
+        "while not log.exists() or '-' not in log.read_text(): time.sleep(0.01)\n"
+        "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    )
+
+    def is_wanted(pids: Sequence[int], watch: LoadWatch = LoadWatch()) -> bool:  # noqa: B008 - one for the test
+        used["s"] += (
+            0 if log.exists() else 1e9
+        )  # more than all the cores there are, until the other one has started
+        return watch(pids)
+
+    supervisor = Supervisor(
+        [
+            ServerPart("web", [sys.executable, "-c", first], is_vital=True, is_first=True),
+            ServerPart("web 2", [sys.executable, "-c", other], is_vital=True, is_wanted=is_wanted),
+        ],
+        ServerPart("preparing", _PREPARED),
+        env=os.environ,
+    )
+    supervisor.run()
+    assert log.read_text() == "+-"
     assert [child.deaths for child in supervisor._children] == [0, 0]
 
 

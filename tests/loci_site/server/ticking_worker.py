@@ -86,7 +86,7 @@ def keep() -> None:
     """Keep the worker running until a signal comes."""
     command = [sys.executable, "-m", "tests.loci_site.server.ticking_worker", "--parent", str(os.getpid())]
     supervisor = Supervisor(
-        [ServerPart("worker", command)], env=os.environ, is_ready=lambda: True, on_ready=lambda: None
+        [ServerPart("worker", command)], ServerPart("preparing", [sys.executable, "-c", ""]), env=os.environ
     )
     supervisor.run()
 

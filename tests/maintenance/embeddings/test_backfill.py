@@ -13,12 +13,13 @@ from access.tokens import operator
 from maintenance.embeddings import backfill
 from maintenance.embeddings.backfill import BackfillResult, embed_owed, is_owed
 from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
-from memories.embedding.concurrency import ENDING, available_cores
+from memories.embedding.concurrency import ENDING
 from memories.embedding.model import Vectors
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
 from memories.store.pieces import Passage
+from storage.machine import available_cores
 
 NoModel = Callable[[], AbstractContextManager[None]]
 Remember = Callable[..., Memory]
