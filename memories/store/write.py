@@ -21,6 +21,7 @@ from access.errors import LociError
 from access.groups import hold_groups
 from access.groups.guarding import count_kinds
 from access.limits.quota import GroupRoom
+from access.limits.throttle import WAITING_CHARS
 from access.models import Group
 from memories.draft import Draft, default_scope, rule_of
 from memories.models import Memory, Unprobed
@@ -56,10 +57,11 @@ from memories.store.threads import (
 )
 from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
 from memories.store.withdrawn.near import shared_texts, with_marked
-from memories.types import State
+from memories.types import State, Trust
 from storage.bulk import ManyInsert
 
 MEMORIES = ManyInsert(Memory)
+_WAITING = frozenset({Trust.CANDIDATE, Trust.QUARANTINED})
 
 
 def write_drafts(actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]) -> list[Decision | LociError]:
@@ -301,7 +303,7 @@ def _stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
             write.row.id,
             write.row.group.id,
             payload=payload.value() | noted if (noted := notes_of(write)) else payload,
-            chars=len(write.row.content),
+            chars=len(write.row.content) + (WAITING_CHARS if write.row.trust in _WAITING else 0),
         )
         for write, payload in zip(inserts, after_snapshots(rows), strict=True)
     ]

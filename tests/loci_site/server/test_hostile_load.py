@@ -37,7 +37,6 @@ LOAD_S, IDLE_S, LEAST_S = pick((60, 20, 3), (1, 1, 1))
 CLIENTS = pick(16, 3)
 PACE_S = 0.05  # between two questions
 CALL_S = 120
-LIMITS = {"LOCI_ACCESS_WRITES_PER_MINUTE": "1200"}  # the default; other proofs have no limit
 GROUP = "harbour"
 FACTS = (
     "The harbour service listens on port 8443.",
@@ -101,7 +100,7 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     with pytest.MonkeyPatch.context() as patch:
         copied_homes(patch)
         home = make_home(folder / "home")
-    with running(home, folder / "up.log", supervised=IS_WHOLE, variables=LIMITS) as server:
+    with running(home, folder / "up.log", supervised=IS_WHOLE) as server:
         other = home.witness("token", name="hostile")["secret"]
         with Client(server.port, home.secret, timeout_s=CALL_S) as client:
             for fact in FACTS:
