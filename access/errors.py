@@ -110,7 +110,7 @@ class TooManyAttempts(LociError):
 
 
 class TooManyWrites(TooManyAttempts):
-    """The person writes faster than `access.writes_per_minute`, or more text than a day's; the header `Retry-After` holds the seconds to wait."""
+    """The person has written `access.chars_per_day`; the header `Retry-After` holds the seconds to wait."""
 
     code = "too_many_writes"
 

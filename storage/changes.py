@@ -7,7 +7,7 @@ from the connection: on SQLite through the function `loci_change()`, on PostgreS
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -54,7 +54,7 @@ def changing(number: int | None = None) -> Iterator[int]:
     """Do the block as one change: the one with this number, or the one that is open, or a new one."""
     open_ = _CHANGE.get()
     change = new_change() if open_ is None else open_
-    with _hold(change if number is None or open_ == _NOT_KEPT else number):
+    with continuing(change if number is None or open_ == _NOT_KEPT else number):
         yield change if number is None else number
 
 
@@ -62,19 +62,20 @@ def changing(number: int | None = None) -> Iterator[int]:
 def apart() -> Iterator[int]:
     """Do the block as a change of its own, whatever change is open."""
     change = new_change()
-    with _hold(change):
+    with continuing(change):
         yield change
 
 
 @contextmanager
 def keeping_nothing() -> Iterator[None]:
     """Keep no former values in the block: a purge destroys them, a job with a batch of its own keeps them itself."""
-    with _hold(_NOT_KEPT):
+    with continuing(_NOT_KEPT):
         yield
 
 
 @contextmanager
-def _hold(change: int) -> Iterator[None]:
+def continuing(change: int) -> Iterator[None]:
+    """Do the block as a part of this change, whatever change is open; 0: no former values are kept."""
     try:
         with _CHANGE.holding(change):
             _mark_transaction()
@@ -90,3 +91,10 @@ def _mark_transaction() -> None:
     if sql and connection.in_atomic_block:
         with connection.cursor() as cursor:
             cursor.execute(sql, [str(current_change() or "")])
+
+
+def note_new_rows(table: str, rows: Iterable[tuple[int, int]]) -> None:
+    """Note new rows (change, key) that one statement wrote for several changes while none was kept, as the triggers do."""
+    sql = "INSERT INTO row_change (change, op, kept, row) VALUES (%s, 'i', %s, %s)"
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, [(change, table, key) for change, key in rows if change != _NOT_KEPT])

@@ -64,6 +64,6 @@ LOCI_DB_THREADS = "sensitive"
 # Recalls are counted when a test says so, not by a timer that outlives it.
 LOCI = replace(LOCI, retrieval=replace(LOCI.retrieval, access_flush_s=0.0))
 # All callers of the tests come from one address; what is tested about that sets its own limit.
-LOCI = replace(LOCI, access=replace(LOCI.access, token_failures=1_000_000, writes_per_minute=0))
+LOCI = replace(LOCI, access=replace(LOCI.access, token_failures=1_000_000, chars_per_day=0))
 # A machine that runs many tests at once is slower than a prompt waits; what is tested about that sets its own limit.
 LOCI = replace(LOCI, hooks=replace(LOCI.hooks, prompt_ms=60_000))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
+from functools import cached_property, wraps
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
@@ -30,12 +30,12 @@ from access.models.audit import LEGACY
 from storage.bulk import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.call_state import CallState
 from storage.canonical_json import ReadyJson, canonical_json
-from storage.changes import apart, changing, current_change
+from storage.changes import apart, changing, continuing, current_change
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 __all__ = [
-    "GENESIS", "HEADS", "INSTANCE", "MAX_SEQ", "OLD", "OWN", "AuditEvent", "Operation", "Work", "append", "append_many", "chain_hash",
-    "chain_labels", "chain_of", "collecting_rows", "current_work", "find_row", "group_chain", "group_of", "note_rows", "old_end", "one_change",
+    "GENESIS", "HEADS", "INSTANCE", "MAX_SEQ", "OLD", "OWN", "AuditEvent", "Doer", "Operation", "Work", "append", "append_many", "chain_hash",
+    "chain_labels", "chain_of", "collecting_rows", "current_work", "find_row", "group_chain", "group_of", "old_end", "one_change",
     "payload_digest", "start_hash",
 ]  # fmt: skip
 P = ParamSpec("P")
@@ -149,7 +149,7 @@ def _hash_line(*parts: str) -> str:
 _ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
 _SALT_BYTES = 16
 _NO_PAYLOAD: Mapping[str, Any] = {}
-_ACTOR_FIELDS = ("actor", "via", "token", "client", "run")
+_DOER_FIELDS = ("actor", "via", "token", "client", "run", "change")
 
 
 class AuditEvent(NamedTuple):
@@ -162,6 +162,7 @@ class AuditEvent(NamedTuple):
     payload: "Mapping[str, Any] | ReadyJson" = _NO_PAYLOAD
     chain: str = ""
     chars: int = 0  # of text that the operation stored
+    by: "Doer | None" = None  # in a transaction of several; None: the caller
 
 
 def append(
@@ -194,10 +195,9 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         chains = LockedChains(map(chain_of, events))
         rows, payloads = build_columns(actor, events, ends=chains.ends, at=at or timezone.now())
         keys = _ENTRIES.add_columns(rows)
-        note_rows(keys, rows["operation"])
+        _note_events(actor, keys, events)
         _PAYLOADS.add_columns({"entry_id": keys, **payloads})
         chains.save()
-        count_writes(actor, len(events), sum(event.chars for event in events))
 
 
 def _append_rows(
@@ -215,7 +215,7 @@ def _append_rows(
             for values in zip(*columns.values(), strict=True)
         ]
         _ENTRIES.add(rows)
-        note_rows((row.key for row in rows), columns["operation"])
+        _note_events(actor, [row.key for row in rows], events)
         _PAYLOADS.add(
             [
                 AuditPayload(
@@ -225,8 +225,21 @@ def _append_rows(
             ]
         )
         chains.save()
-        count_writes(actor, len(events), sum(event.chars for event in events))
     return rows
+
+
+def _note_events(actor: Actor, keys: Sequence[int], events: Sequence[AuditEvent]) -> None:
+    """Add appended rows to the pieces of work that they belong to, and count them as writes of their actors."""
+    counts = dict[tuple[int | None, bool], tuple[Actor, int, int]]()
+    for key, event in zip(keys, events, strict=True):
+        work, doer = (event.by.work, event.by.actor) if event.by else (_WORK.get(), actor)
+        if work is not None:
+            work.rows.append(_WrittenRow(key, event.operation))
+        person = doer.user_id, doer.token_key is not None
+        _, count, chars = counts.get(person, (doer, 0, 0))
+        counts[person] = doer, count + 1, chars + event.chars
+    for doer, count, chars in counts.values():
+        count_writes(doer, count, chars)
 
 
 def build_columns(
@@ -241,14 +254,14 @@ def build_columns(
     digests = [payload_digest(salt, event.payload) for salt, event in zip(salts, events, strict=True)]
     subjects = [event.subject[:200] for event in events]
     quoted_at = f'"{at.isoformat()}"'
-    doer = (actor.name, actor.via, actor.token_id, actor.client[:120], actor.run)
+    caller = Doer(actor)
     hashes, seqs = list[str](), list[int]()
     chains = list(map(chain_of, events))
-    doer_json = _join_json(doer[0], doer[1], str(doer[2] or ""), doer[3], str(doer[4] or ""))
-    for chain, event, subject, digest in zip(chains, events, subjects, digests, strict=True):
+    doers = [event.by or caller for event in events]
+    for chain, event, subject, digest, doer in zip(chains, events, subjects, digests, doers, strict=True):
         seq, previous = ends[chain]
         event_json = _join_json(event.operation, str(event.memory_id or ""), str(event.group or ""), subject)
-        hash_ = _hash_line(f'"{previous}", "{seq + 1}", {quoted_at}', event_json, doer_json, f'"{digest}"')
+        hash_ = _hash_line(f'"{previous}", "{seq + 1}", {quoted_at}', event_json, doer.json, f'"{digest}"')
         ends[chain] = (seq + 1, hash_)
         seqs.append(seq + 1)
         hashes.append(hash_)
@@ -261,8 +274,7 @@ def build_columns(
         "memory_id": [event.memory_id for event in events],
         "group": [event.group for event in events],
         "subject": subjects,
-        **{name: [value] * count for name, value in zip(_ACTOR_FIELDS, doer, strict=True)},
-        "change": [current_change()] * count,
+        **dict(zip(_DOER_FIELDS, zip(*(doer.columns for doer in doers), strict=True), strict=True)),
         "digest": digests,
         "hash": hashes,
     }
@@ -296,18 +308,45 @@ class Work:
 _WORK: CallState[Work] = CallState("loci_work")
 
 
+@dataclass(frozen=True, eq=False)
+class Doer:
+    """For whom a part of a transaction is written: an actor, its piece of work, and the number of its change (0: none is kept).
+
+    Without work it is what the transaction's caller does.
+    """
+
+    actor: Actor
+    work: Work | None = None
+    change: int = 0
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Do the block as a part of this work."""
+        if self.work is None:
+            yield
+            return
+        with continuing(self.change), _WORK.holding(self.work):
+            yield
+
+    @cached_property
+    def columns(self) -> tuple[Any, ...]:
+        """The values of _DOER_FIELDS."""
+        actor = self.actor
+        change = current_change() if self.work is None else self.change or None
+        return (actor.name, actor.via, actor.token_id, actor.client[:120], actor.run, change)
+
+    @cached_property
+    def json(self) -> str:
+        """What a row's hash has of it."""
+        name, via, token, client, run, _ = self.columns
+        return _join_json(name, via, str(token or ""), client, str(run or ""))
+
+
 @contextmanager
 def collecting_rows() -> Iterator[Work]:
     """Do the block as a change of its own and collect the rows that it appends, those of a rolled back transaction too."""
     with apart() as change, _WORK.holding(Work(change)) as work:
         yield work
-
-
-def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
-    """Add appended rows to the collection of the current work, if there is one."""
-    work = _WORK.get()
-    if work is not None:
-        work.rows.extend(map(_WrittenRow, keys, operations))
 
 
 def current_work() -> Work:

@@ -77,12 +77,12 @@ class Attempts(models.Model):
 
 
 class PersonWrites(models.Model):
-    """When a person may write in full again (microseconds since the epoch), by access.limits.throttle's meters."""
+    """When a person last wrote, and may write in full again, by access.limits.throttle; microseconds since the epoch."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="written"
     )
-    burst_at = models.BigIntegerField(default=0)
+    last_at = models.BigIntegerField(default=0)
     chars_at = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:

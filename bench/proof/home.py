@@ -116,8 +116,6 @@ def environment(home: Path) -> dict[str, str]:
         if name not in foreign and (not name.startswith("LOCI_") or name in KEPT_SETTINGS)
     }
     own = {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings", "NO_PROXY": "127.0.0.1"}
-    # Proofs write as fast as they can; the one of the write rate sets it itself.
-    own["LOCI_ACCESS_WRITES_PER_MINUTE"] = "0"
     own["LOCI_CLOCK_AHEAD"] = "1"  # cycles of weeks to come run for real
     # What a killed process printed must be out.
     return kept | own | {"LOCI_LOG_LEVEL": "INFO", "PYTHONUNBUFFERED": "1"} | own_variables(home)

@@ -319,15 +319,13 @@ class Access:
         " this setting.",
     )
     token_days: int = key(0, "Lifetime of a new token; 0: no expiry.", unit="days", low=0, high=36_500)
-    writes_per_minute: int = key(
-        1_200,
-        "Changes that a person may make per minute with all tokens; further ones get 429. 0: no limit.",
-        unit="changes",
+    chars_per_day: int = key(
+        200_000_000,
+        "Text that a person may write in a day with all tokens; further writes get 429. Each change counts 500 more, a"
+        " text that waits for a person 20,000. 0: no limit.",
+        unit="characters",
         low=0,
-        high=10_000_000,
-    )
-    write_burst: int = key(
-        200, "Changes that a person may make at once.", unit="changes", low=1, high=10_000_000
+        high=1_000_000_000_000,
     )
     group_memories: int = key(
         0,
@@ -448,7 +446,7 @@ _FORMER = {
     "retrieval": "candidates rrf_k weighted_vector",
     "maintenance": "max_share_floor decay_period_days decay_episodic decay_other decay_access_weight decay_floor"
     " compact_at_least compact_cosine compact_sentences promote_at_least promote_cosine cleanup_confidence",
-    "access": "oauth_failures registrations lock_s longest_lock_s",
+    "access": "oauth_failures registrations lock_s longest_lock_s writes_per_minute write_burst",
     "hooks": "prompt_memories prompt_tokens start_tokens",
     "files": "max_file_kb scan_s poll_s",
     "notifications": "look_min kept_days",

@@ -2,8 +2,8 @@
 
 Django starts a thread for each ASGI request, and a connection belongs to its thread, so every request would open a new
 one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it). Reads and writes have pools of their own,
-so a recall never waits behind stores. Before the threads that read, each person waits in turn (access.limits.turns). Pages
-and what else is synchronous have threads of their own as well, one each while they are made.
+so a recall never waits behind stores. Before either, each person waits in turn (access.limits.turns). Pages and what else is
+synchronous have threads of their own as well, one each while they are made.
 """
 
 import asyncio
@@ -24,8 +24,10 @@ from access.limits.deadline import CURRENT, Deadline
 from access.limits.turns import MAX_WAITING, PERSON, Turns
 from memories.embedding.concurrency import CORES
 from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, VectorsNeeded, restartable
+from storage.dialect import dialect
 
-WRITE_THREADS = 2
+WRITE_THREADS = 8  # stores wait in them, and are written together (memories.store.together)
+_WRITING_AT_ONCE = 2  # where many transactions write at a time
 # A write lets the recalls that are under way end first, for so long: each of their statements would wait for its turns
 # of the interpreter.
 _YIELD_S = 0.05
@@ -70,7 +72,7 @@ def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         CORES.wait_until_free(_YIELD_S)
         return fn(*args, **kwargs)
 
-    started_once = _run_in_pool(start, lambda: write_pool().submit)
+    started_once = _run_in_pool(start, lambda: partial(write_pool().submit, PERSON.get() or ""))
 
     @wraps(fn)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -120,12 +122,11 @@ def _run_with_usable_connection(job: Callable[[], R]) -> R:
 
 
 class FairPool:
-    """The threads of this process that read, `server.db_threads` of them; each person's jobs begin in turn."""
+    """Threads of this process; each person's jobs begin in turn."""
 
-    def __init__(self) -> None:
-        at_once = settings.LOCI.server.db_threads
+    def __init__(self, at_once: int, name: str) -> None:
         self._lock, self._turns = threading.Lock(), Turns[tuple["Future[Any]", Callable[[], Any]]](at_once)
-        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="loci-db")
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix=name)
         self.shutdown = self._threads.shutdown
 
     def submit(self, person: str, job: Callable[[], R]) -> "Future[R]":
@@ -161,13 +162,14 @@ class FairPool:
 @cache
 def read_pool() -> FairPool:
     """The threads of this process that read."""
-    return FairPool()
+    return FairPool(settings.LOCI.server.db_threads, "loci-db")
 
 
 @cache
-def write_pool() -> ThreadPoolExecutor:
-    """The threads of this process that write, WRITE_THREADS of them; reads never wait for them."""
-    return ThreadPoolExecutor(WRITE_THREADS, thread_name_prefix="loci-write")
+def write_pool() -> FairPool:
+    """The threads of this process that write; reads never wait for them."""
+    count = min(WRITE_THREADS, _WRITING_AT_ONCE) if dialect().hold else WRITE_THREADS
+    return FairPool(count, "loci-write")
 
 
 _IDLE: Final = deque[ThreadPoolExecutor]()

@@ -1,20 +1,18 @@
 """The write path: everything that becomes a memory passes through store() or store_many().
 
 Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → write (what is stored of the texts;
-the writes of one draft or of 256) → decide (pure, one draft at a time). store() returns after the commit. Rows are made here
-alone; what the verbs do to rows that exist is in change, supersede, for_review, derived and withdrawn.
+the writes of one draft or of 256) → decide (pure, one draft at a time); together joins stores that wait. store() returns after
+the commit. Rows are made here alone; what the verbs do to rows that exist is in change, supersede, for_review, derived and
+withdrawn.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from django.db import transaction
-
 from access.actor import READ, WRITE, Actor
 from access.audit import one_change
 from access.errors import LociError
-from access.groups import find_or_create_group, leave_uncreated
 from access.groups.guarding import TextFinding
 from memories.draft import Draft
 from memories.draft.kinds import check_ahead
@@ -23,9 +21,10 @@ from memories.search.rows import read_memories
 from memories.store.decide import Decision, Outcome
 from memories.store.existing import find_exact
 from memories.store.neighbours import Neighbour, NextStep
-from memories.store.prepare import PreparedDraft, prepare_store, prepare_text
+from memories.store.prepare import PreparedDraft, check_store, prepare_store, prepare_text
 from memories.store.rows import add_alias, record_findings
-from memories.store.write import insert_version, log_refusal, write_drafts
+from memories.store.together import Written, write_draft
+from memories.store.write import insert_version
 from memories.types import Scope, Trust
 
 __all__ = [
@@ -75,22 +74,18 @@ def store(actor: Actor, draft: Draft) -> StoreResult:
         GroupRequired, GroupNotFound, NotPermitted, GroupFull: the group cannot be used. Nothing is written on any error.
     """
     check_ahead(draft.expires_at, field="expires_at")
-    return store_prepared(actor, prepare_store(actor, draft))
+    return _result(actor, write_draft(actor, check_store(actor, draft)))
 
 
 def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     """Decide and write a draft from prepare_store() in one transaction, short enough to be part of another."""
-    with transaction.atomic():
-        resolved = find_or_create_group(actor, prepared.draft.group)
-        [done] = write_drafts(actor, [(resolved.group, prepared)])
-        is_unwanted = resolved.created and (isinstance(done, LociError) or done.outcome == Outcome.REFUSED)
-        transaction.set_rollback(is_unwanted)  # a refused text creates no group
-    if is_unwanted:
-        resolved = leave_uncreated(actor, resolved)
+    return _result(actor, write_draft(actor, prepared))
+
+
+def _result(actor: Actor, written: Written) -> StoreResult:
+    done, prepared = written.done, written.prepared
     if isinstance(done, LociError):
         raise done
-    if is_unwanted:
-        log_refusal(actor, resolved.group.slug)
     is_new = done.outcome in (Outcome.CREATED, Outcome.QUEUED)
     owed_because = prepared.embedded.owed_because if is_new else ""
     is_live = done.outcome in (Outcome.CREATED, Outcome.REINFORCED)
@@ -108,8 +103,8 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
             for neighbour in _as_written(done)
             if neighbour.memory.trust != Trust.QUARANTINED and _may_read_neighbour(actor, neighbour)
         ),
-        group=resolved.group.slug,
-        group_created=resolved.created,
+        group=written.slug,
+        group_created=written.is_created,
         is_embedding_owed=prepared.embedded.is_owed and is_new,
         removed_characters=prepared.draft.removed_characters,
         findings=prepared.draft.findings,

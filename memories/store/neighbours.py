@@ -32,7 +32,7 @@ _SAME_COSINE: Final = 0.97  # from here on two memories may state the same fact
 # Texts that share nearly all words of one of them are linked as possible duplicates from here on, and checked for a
 # contradiction. Measured on 300 paraphrases and 1,080 pairs of two facts each: bench/proof/duplicates/prove.py.
 _LINK_COSINE: Final = 0.84
-_CONFLICT_COSINE: Final = 0.55
+CONFLICT_COSINE: Final = 0.55
 _NEWEST = CompiledQuery(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)
 _LATER = CompiledQuery(
     lambda since, group, type_: (
@@ -189,7 +189,7 @@ def probe_neighbours(text: ComparedText, vector: Vector | None, *, groups: froze
 
 def search_neighbours(text: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
     """The neighbours among the rows of a Visibility, nearest first: possible duplicates, and contradictions."""
-    floor = _CONFLICT_COSINE  # the lowest at which any rule looks at a memory
+    floor = CONFLICT_COSINE  # the lowest at which any rule looks at a memory
     hits = [
         hit for hit in search_index().nearest(vector, visibility, limit=_PROBE_LIMIT) if hit.score >= floor
     ]
@@ -209,7 +209,7 @@ def neighbours_since(
     pairs: dict[int, tuple[Memory, float]] = {}
     for piece in read_pieces([*rows], model):
         cosine = float(np.dot(as_vector(piece.embedding), vector))
-        if cosine >= _CONFLICT_COSINE and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
+        if cosine >= CONFLICT_COSINE and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
             pairs[piece.memory_id] = (rows[piece.memory_id], cosine)
     nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:_PROBE_LIMIT]
     return compare_all(text, nearest)
@@ -233,7 +233,7 @@ def compare_all(text: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tu
 def _compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighbour | None:
     """Compare a memory with a text; None if it is not worth showing to a person."""
     contradiction = None
-    if cosine >= _CONFLICT_COSINE and _can_conflict(text, memory):
+    if cosine >= CONFLICT_COSINE and _can_conflict(text, memory):
         contradiction = find_contradiction(memory.content, text.content, cosine=cosine)
     if contradiction is None and cosine < _LINK_COSINE:
         return None
@@ -284,7 +284,7 @@ def current_neighbours(
 def nearest_keys(keys: NDArray[np.int64], cosines: NDArray[np.float32]) -> dict[int, float]:
     """The nearest memories above the floor, by key, with their best cosine."""
     best: dict[int, float] = {}
-    for at in np.flatnonzero(cosines >= _CONFLICT_COSINE):
+    for at in np.flatnonzero(cosines >= CONFLICT_COSINE):
         key, cosine = int(keys[at]), float(cosines[at])
         best[key] = max(best.get(key, cosine), cosine)
     return dict(sorted(best.items(), key=lambda pair: -pair[1])[:_PROBE_LIMIT])

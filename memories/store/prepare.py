@@ -22,7 +22,14 @@ from memories.store.neighbours import (
     current_neighbours,
     probe_neighbours,
 )
-from memories.store.pieces import EmbeddedText, available_encoder, embed_passage, indexed_model, passage_of
+from memories.store.pieces import (
+    EmbeddedText,
+    available_encoder,
+    embed_passage,
+    embed_passages,
+    indexed_model,
+    passage_of,
+)
 from memories.store.policy import refuse_write
 from memories.store.supersede import standing_instead
 from memories.store.threads import TextColumns
@@ -71,8 +78,50 @@ class PreparedDraft:
         return self.is_trial or is_probed(group, self.draft.scope, self.embedded.model)
 
 
+@dataclass(frozen=True)
+class CheckedDraft:
+    """A draft that may be stored, not embedded yet, and where its neighbours are: groups by key."""
+
+    draft: Draft
+    groups: frozenset[int]
+    encoder: Encoder | None
+    superseded: Memory | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """True if it is a window or two: it is embedded together with others."""
+        return self.encoder is not None and len(self.draft.content) <= 2 * self.encoder.max_tokens
+
+    def prepare(self) -> PreparedDraft:
+        """Embed and probe it."""
+        return self.probe(embed_passage(passage_of(self.draft), encoder=self.encoder))
+
+    def probe(self, embedded: EmbeddedText) -> PreparedDraft:
+        """Search the groups for its neighbours; no search while the index holds another model's vectors."""
+        prepare_marks((group, self.draft.content) for group in self.groups)
+        is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
+        vector: Vector | None = embedded.vectors[0] if is_comparable else None
+        found = probe_neighbours(ComparedText.of(self.draft), vector, groups=self.groups)
+        return PreparedDraft(self.draft, embedded, found, self.superseded)
+
+
 def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     """Check, embed and probe a draft for store_prepared(); writes nothing. Raises as store() does."""
+    return check_store(actor, draft).prepare()
+
+
+def prepare_together(drafts: Sequence[CheckedDraft]) -> list[PreparedDraft]:
+    """Embed short drafts in one batch of the encoder, and probe each."""
+    encoders = {id(each.encoder): each.encoder for each in drafts}
+    if len(encoders) > 1:  # while all is embedded anew with another window
+        return [each.prepare() for each in drafts]
+    [encoder] = encoders.values()
+    embedded = embed_passages([passage_of(each.draft) for each in drafts], encoder=encoder)
+    return [each.probe(vectors) for each, vectors in zip(drafts, embedded, strict=True)]
+
+
+def check_store(actor: Actor, draft: Draft) -> CheckedDraft:
+    """Check a draft, its group and its text, before it is embedded. Raises as store() does."""
     draft = check_draft(draft)
     superseded = _find_superseded(actor, draft)
     if superseded is not None and draft.group is None:
@@ -93,8 +142,7 @@ def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
         draft = followed
     group = find_group_to_write(actor, draft.group)
     draft = guard_draft(draft, group, actor.door)
-    prepared = _embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
-    return replace(prepared, superseded=superseded)
+    return CheckedDraft(draft, frozenset({group.key} if group else ()), available_encoder(), superseded)
 
 
 def follow_moved_sources(actor: Actor, drafts: Sequence[Draft]) -> list[Draft | LociError]:
@@ -122,16 +170,7 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
     """Embed a checked draft and search for its neighbours; writes nothing."""
     group = Group.objects.filter(slug=wanted_slug(actor, draft.group)).first()
     groups = {group.key} if group is not None and actor.may_enter(group.key) else ()
-    return _embed_and_probe(draft, frozenset(groups), encoder)
-
-
-def _embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
-    """Embed a draft and search these groups; no search while the index holds another model's vectors."""
-    embedded = embed_passage(passage_of(draft), encoder=encoder)
-    prepare_marks((group, draft.content) for group in groups)
-    is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
-    vector: Vector | None = embedded.vectors[0] if is_comparable else None
-    return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))
+    return CheckedDraft(draft, frozenset(groups), encoder).prepare()
 
 
 def _find_superseded(actor: Actor, draft: Draft) -> Memory | None:

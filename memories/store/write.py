@@ -15,12 +15,13 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit import AuditEvent
+from access.audit import AuditEvent, Doer
 from access.audit.operations import Operation
 from access.errors import LociError
 from access.groups import hold_groups
 from access.groups.guarding import count_kinds
 from access.limits.quota import GroupRoom
+from access.limits.throttle import WAITING_CHARS
 from access.models import Group
 from memories.draft import Draft, default_scope, rule_of
 from memories.models import Memory, Unprobed
@@ -56,33 +57,38 @@ from memories.store.threads import (
 )
 from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_labels
 from memories.store.withdrawn.near import shared_texts, with_marked
-from memories.types import State
+from memories.types import State, Trust
 from storage.bulk import ManyInsert
+from storage.changes import keeping_nothing, note_new_rows
 
 MEMORIES = ManyInsert(Memory)
+_WAITING = frozenset({Trust.CANDIDATE, Trust.QUARANTINED})
 
 
-def write_drafts(actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]]) -> list[Decision | LociError]:
+def write_drafts(
+    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]], *, by: Sequence[Doer] = ()
+) -> list[Decision | LociError]:
     """Decide and write drafts in order, inside the caller's transaction; the decision on each, or an error.
 
     The one write path of stores and imports: look up what is stored, then decide each draft and hand its writes to the
-    executor.
+    executor. `by`: for whom each draft is written, if they are several stores.
     """
     now = timezone.now()
-    executor, room = _Executor(actor, now=now), GroupRoom()
+    executor, room = _Executor(now=now), GroupRoom()
+    doers = by or [Doer(actor)] * len(drafts)
     decisions = list[Decision | LociError]()
     hold_groups(group.key for group, _ in drafts)
     with one_index_state(read_index_state({group.key for group, _ in drafts})):
         contexts, existing = _look_up_stored(drafts)
-        for context in contexts:
+        for doer, context in zip(doers, contexts, strict=True):
             try:
-                decision = decide_draft(actor, _add_existing(context, existing), now=now)
+                decision = decide_draft(doer.actor, _add_existing(context, existing), now=now)
                 room.take(context.group, *live_texts(decision.writes))
             except LociError as error:
                 decisions.append(error)
                 continue
             decisions.append(decision)
-            executor.add(decision.writes)
+            executor.add(doer, decision.writes)
             if decision.memory is not None and decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
                 existing.note_inserted(decision.memory, thread=context.draft.thread)
             if decision.memory is not None and decision.superseded is not None:
@@ -204,11 +210,14 @@ def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
 class _Executor:
     """Carries out writes in order, inside the caller's transaction; call flush() at the end.
 
-    `reinforcements` has the effect of each reinforcement in words, by memory id.
+    What different stores write is collected only where all are plain. `reinforcements` has the effect of each reinforcement
+    in words, by memory id.
     """
 
-    def __init__(self, actor: Actor, *, now: datetime) -> None:
-        self._actor, self._now = actor, now
+    def __init__(self, *, now: datetime) -> None:
+        self._now = now
+        self._doers: list[Doer] = []  # of what is collected
+        self._is_plain = True  # what is collected
         self._inserts: list[Insert] = []
         self._wordings: list[KeepWording] = []
         self._reinforced: list[Memory] = []
@@ -216,9 +225,18 @@ class _Executor:
         self._events: list[AuditEvent] = []
         self.reinforcements: dict[UUID, str] = {}
 
-    def add(self, writes: Sequence[Write]) -> None:
+    def add(self, doer: Doer, writes: Sequence[Write]) -> None:
         """Take one decision's writes: collect those that can wait, carry out the others now."""
+        is_plain = all(isinstance(write, Insert) and write.is_plain for write in writes)
+        if self._doers and self._doers[-1] is not doer and not (is_plain and self._is_plain):
+            self.flush()
+        self._is_plain = is_plain and self._is_plain
+        with doer.acting():
+            self._take(doer, writes)
+
+    def _take(self, doer: Doer, writes: Sequence[Write]) -> None:
         for write in writes:
+            self._doers.append(doer)
             match write:
                 case Insert() if write.is_appended:
                     self._inserts.append(write)
@@ -233,9 +251,11 @@ class _Executor:
                     self._events.append(write.event)
                 case _:
                     self.flush()
-                    self._carry_out(write)
+                    self._doers = [doer]
+                    self._is_plain = False
+                    self._carry_out(doer.actor, write)
 
-    def _carry_out(self, write: Write) -> None:
+    def _carry_out(self, actor: Actor, write: Write) -> None:
         match write:
             case Insert():
                 _insert_placed(write)
@@ -243,26 +263,33 @@ class _Executor:
             case KeepWording():
                 self._wordings.append(write)
             case RowWrite():
-                write.do(self._actor, *write.rows)
+                write.do(actor, *write.rows)
             case LinkNeighbours():
-                link_neighbours(self._actor, write.memory, write.neighbours, has_links=write.has_links)
+                link_neighbours(actor, write.memory, write.neighbours, has_links=write.has_links)
             case AwaitProbe():
                 Unprobed.objects.create(memory=write.memory, trust=write.trust)
 
     def flush(self) -> None:
         """Write everything collected so far, and its log rows."""
-        self._insert_appended()
-        self._insert_wordings()
-        audit.append_many(self._actor, self._events, at=self._now)
-        # After the log rows: what this batch stored counts as confirmed today.
-        events, effects = reinforce(self._actor, self._reinforced, now=self._now, starts=self._starts)
-        audit.append_many(self._actor, events, at=self._now)
+        if not self._doers:
+            return
+        doer = self._doers[-1]
+        with doer.acting():
+            self._insert_appended()
+            self._insert_wordings()
+            audit.append_many(doer.actor, self._events, at=self._now)
+            # After the log rows: what this batch stored counts as confirmed today.
+            events, effects = reinforce(doer.actor, self._reinforced, now=self._now, starts=self._starts)
+            audit.append_many(doer.actor, events, at=self._now)
         self.reinforcements |= effects
         self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
-        self._starts = {}
+        self._starts, self._doers, self._is_plain = {}, [], True
 
     def _insert_appended(self) -> None:
         if not self._inserts:
+            return
+        if self._doers[0] is not self._doers[-1]:
+            self._insert_of_several()
             return
         rows = [write.row for write in self._inserts]
         append_to_threads([(write.row, write.prepared.draft.thread) for write in self._inserts])
@@ -271,6 +298,17 @@ class _Executor:
         if changed:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self._events += _stored_events(self._inserts)
+
+    def _insert_of_several(self) -> None:
+        """Insert the plain memories of several stores, each as a row of its own change."""
+        rows = [write.row for write in self._inserts]
+        set_contexts(rows)
+        with keeping_nothing():
+            insert_rows(self._inserts)
+        keys = [(doer.change, row.key) for doer, row in zip(self._doers, rows, strict=True)]
+        note_new_rows(Memory._meta.db_table, keys)
+        events = zip(self._doers, _stored_events(self._inserts), strict=True)
+        self._events += [event._replace(by=doer) for doer, event in events]
 
     def _insert_wordings(self) -> None:
         if not self._wordings:
@@ -301,7 +339,7 @@ def _stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
             write.row.id,
             write.row.group.id,
             payload=payload.value() | noted if (noted := notes_of(write)) else payload,
-            chars=len(write.row.content),
+            chars=len(write.row.content) + (WAITING_CHARS if write.row.trust in _WAITING else 0),
         )
         for write, payload in zip(inserts, after_snapshots(rows), strict=True)
     ]

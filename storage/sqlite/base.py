@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
@@ -78,6 +79,7 @@ def _suspend_dependents(connection: Any) -> Iterator[None]:
 # 8 MiB at SQLite's default page size, with a pause after each batch that leaves the processor to others.
 BACKUP_BATCH_PAGES, BACKUP_SLEEP_S = 2048, 0.005
 NO_DATABASE = "there is no database at"
+_BEGINNING = threading.Lock()
 
 DRIVER = driver_of_settings()
 # Django must load even without a usable library, so that the system check can report it.
@@ -192,6 +194,15 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         connection = super().get_new_connection(conn_params)
         load_vec0(connection)
         return connection
+
+    def _start_transaction_under_autocommit(self) -> None:
+        """Begin in this process's turn: only one of its threads asks again and again whether others have finished."""
+        is_turn = _BEGINNING.acquire(timeout=self.settings_dict["OPTIONS"].get("timeout", 5))
+        try:
+            super()._start_transaction_under_autocommit()
+        finally:
+            if is_turn:
+                _BEGINNING.release()
 
     def _commit(self) -> None:
         with report_failed_commit():

@@ -10,7 +10,6 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from access import audit
-from access.audit import note_rows
 from access.tokens import operator
 from loci_site.server.write_once import WrittenAnswer, write_once
 from memories.embedding import long_texts
@@ -32,7 +31,7 @@ def write_rows(wait: Callable[[], None]) -> None:
     """A write over REST or MCP, which appends a row to the log."""
 
     def job() -> WrittenAnswer:
-        note_rows([7], ["store"])
+        audit.current_work().rows.append(audit._WrittenRow(7, "store"))
         wait()
         return WrittenAnswer(200, {})
 

@@ -37,6 +37,6 @@ def test_a_transaction_reads_its_own_writes() -> None:
 
 def test_a_token_reads_the_latest_for_two_seconds_after_its_write() -> None:
     assert not has_just_written(PersonWrites())
-    assert has_just_written(PersonWrites(burst_at=now_us()))
-    assert has_just_written(PersonWrites(burst_at=now_us() - 1_900_000))
-    assert not has_just_written(PersonWrites(burst_at=now_us() - 2_000_001))
+    assert has_just_written(PersonWrites(last_at=now_us()))
+    assert has_just_written(PersonWrites(last_at=now_us() - 1_900_000))
+    assert not has_just_written(PersonWrites(last_at=now_us() - 2_000_001))

@@ -1,7 +1,8 @@
 """Clients that store texts of punctuation marks, in a process of their own so that they do not slow the asker.
 
 `python -m tests.loci_site.server.attackers PORT SECONDS CLIENTS [QUESTION]`; the token comes on stdin, what was answered goes to
-stdout as JSON. SECONDS 0: one store each. With a question they recall it from the group "flood" instead.
+stdout as JSON. SECONDS 0: one store each. With a question they recall it from the group "flood" instead; with "-" they store
+short texts.
 """
 
 import json
@@ -16,6 +17,7 @@ from bench.proof.clients.traffic import together
 MARKS = "!?.,;:/-+*()[]"
 MARKS_EACH = 30_000
 CALL_S = 120
+SHORT_TEXTS = "-"
 SUPPLY = "".join(random.choices(MARKS, k=4 * MARKS_EACH))
 
 
@@ -27,7 +29,10 @@ def main(port: int, secret: str, seconds: float, clients: int, question: str = "
     def one() -> None:
         with Client(port, secret, timeout_s=CALL_S) as client:
             while True:
-                answer = client.recall(question, "flood") if question else client.store(marks(), "harbour")
+                if question in ("", SHORT_TEXTS):
+                    answer = client.store(words() if question else marks(), "harbour")
+                else:
+                    answer = client.recall(question, "flood")
                 answers.append(answer)
                 wait_s = float(answer.headers.get("retry-after", 0))
                 if time.monotonic() + wait_s > end:
@@ -40,6 +45,11 @@ def main(port: int, secret: str, seconds: float, clients: int, question: str = "
     sys.stdout.write(
         json.dumps({"statuses": statuses, "longest_s": max(answer.seconds for answer in answers)})
     )
+
+
+def words() -> str:
+    """A sentence of words that no other has."""
+    return " ".join("".join(random.choices("abcdefghijklmnoprstuvw", k=6)) for _ in range(12))
 
 
 def marks() -> str:

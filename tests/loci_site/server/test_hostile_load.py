@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from bench.proof.client import Client
 from bench.proof.home import make_home
 from bench.proof.proof import REPOSITORY
 from bench.proof.server import Server, both_web_processes, running
+from tests.loci_site.server.attackers import SHORT_TEXTS, words
 from tests.loci_site.server.conftest import copied_homes
 from tests.sizes import IS_WHOLE, pick, report
 
@@ -37,7 +38,6 @@ LOAD_S, IDLE_S, LEAST_S = pick((60, 20, 3), (1, 1, 1))
 CLIENTS = pick(16, 3)
 PACE_S = 0.05  # between two questions
 CALL_S = 120
-LIMITS = {"LOCI_ACCESS_WRITES_PER_MINUTE": "1200"}  # the default; other proofs have no limit
 GROUP = "harbour"
 FACTS = (
     "The harbour service listens on port 8443.",
@@ -67,19 +67,31 @@ class Asker:
         time.sleep(PACE_S)
         return answer.seconds
 
-    def ask_for(self, seconds: float) -> list[float]:
-        """Recall for so long, and twice at least, which a percentile needs."""
+    def store(self) -> float:
+        """Store a text that was not stored before; seconds until the answer."""
+        answer = self.client.store(words(), GROUP)
+        answer.must(200, 201)
+        time.sleep(PACE_S)
+        return answer.seconds
+
+    def ask_for(self, seconds: float, ask: Callable[[], float] | None = None) -> list[float]:
+        """Recall (or `ask`) for so long, and twice at least, which a percentile needs."""
         end, times = time.monotonic() + seconds, list[float]()
         while time.monotonic() < end or len(times) < 2:
-            times.append(self.ask())
+            times.append((ask or self.ask)())
         return times
 
     def ask_beside(
-        self, seconds: float, *, question: str = "", least_s: float = LEAST_S
+        self,
+        seconds: float,
+        *,
+        question: str = "",
+        least_s: float = LEAST_S,
+        ask: Callable[[], float] | None = None,
     ) -> tuple[list[float], dict[str, Any]]:
-        """Recall until an attack has ended, for `least_s` at least: the seconds, and what the attackers were answered."""
-        words = [str(self.server.port), str(seconds), str(CLIENTS), *([question] if question else [])]
-        command = [sys.executable, "-m", "tests.loci_site.server.attackers", *words]
+        """Recall (or `ask`) until an attack has ended, for `least_s` at least: the seconds, and what the attackers were answered."""
+        told = [str(self.server.port), str(seconds), str(CLIENTS), *([question] if question else [])]
+        command = [sys.executable, "-m", "tests.loci_site.server.attackers", *told]
         with subprocess.Popen(
             command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as attack:
@@ -87,9 +99,9 @@ class Asker:
             assert attack.stdout is not None
             attack.stdin.write(self.other)
             attack.stdin.close()
-            times = self.ask_for(least_s)
+            times = self.ask_for(least_s, ask)
             while attack.poll() is None:
-                times.append(self.ask())
+                times.append((ask or self.ask)())
             load: dict[str, Any] = json.loads(attack.stdout.read())
         return times, load
 
@@ -101,7 +113,7 @@ def asker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     with pytest.MonkeyPatch.context() as patch:
         copied_homes(patch)
         home = make_home(folder / "home")
-    with running(home, folder / "up.log", supervised=IS_WHOLE, variables=LIMITS) as server:
+    with running(home, folder / "up.log", supervised=IS_WHOLE) as server:
         other = home.witness("token", name="hostile")["secret"]
         with Client(server.port, home.secret, timeout_s=CALL_S) as client:
             for fact in FACTS:
@@ -140,6 +152,25 @@ def test_recalls_go_on_while_others_store_texts_of_marks(asker: Asker) -> None:
     assert p95_ms(once) <= LIMIT_RECALL * p95_ms(idle)
     assert p95_ms(loop) <= LIMIT_RECALL * p95_ms(idle)
     assert after <= LIMIT_MEMORY * before
+
+
+def test_recalls_and_stores_go_on_while_another_person_stores_flat_out(asker: Asker) -> None:
+    """No store is refused, and no other person waits long."""
+    found: dict[str, float | str] = {}
+    for name, ask in (("recall", asker.ask), ("store", asker.store)):
+        idle = asker.ask_for(IDLE_S, ask)
+        beside, load = asker.ask_beside(LOAD_S, question=SHORT_TEXTS, ask=ask)
+        statuses: dict[str, int] = load["statuses"]
+        found |= {
+            f"{name} p95 at rest, ms": p95_ms(idle),
+            f"{name} p95 beside stores, ms": p95_ms(beside),
+            f"stores of the other beside {name}s": ", ".join(
+                f"{n:,} × {each}" for each, n in statuses.items()
+            ),
+        }
+        assert statuses.keys() == {"201"}
+        assert p95_ms(beside) <= LIMIT_RECALL * p95_ms(idle)
+    report(found)
 
 
 def fill(unit: str) -> str:
