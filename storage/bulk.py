@@ -23,7 +23,6 @@ AT_ONCE = 400  # values in one query: a database limits the number of parameters
 
 MAX_ROWS = 256  # rows in one statement; compiling one for 200 rows costs less than running five
 SIZES = (64, 16, 4, 1)  # of smaller statements; few sizes, so that few are compiled
-MIN_BULK_ROWS = 4  # below this, bulk_create() is as fast
 _NONE_TYPE = type(None)
 # Types that a database takes unchanged, by field type; the field converts any other.
 _NATIVE_TYPES = {
@@ -42,7 +41,7 @@ def batches(values: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
 class ManyInsert(Generic[M]):
     """The INSERT of many rows of a model inside a transaction; values are not expressions.
 
-    Django's bulk_create() writes them outside of one and where they are few; rows and keys are the same either way.
+    Django's bulk_create() writes them outside of one; rows and keys are the same either way.
     """
 
     def __init__(self, model: type[M]) -> None:
@@ -57,7 +56,7 @@ class ManyInsert(Generic[M]):
 
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order; each has its key afterwards. No signals are sent."""
-        if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
+        if not rows or not can_insert_columns():
             self._model._base_manager.bulk_create(rows)
             return
         self._set_related_keys(rows)
@@ -89,7 +88,7 @@ class ManyInsert(Generic[M]):
                 shared[field.column] = (
                     values[0] if is_json else _adapt_column(field, values[:1], connection)[0]
                 )
-        if not dialect().assigns_keys:
+        if count == 1 or not dialect().assigns_keys:
             return self._insert_all(
                 own | {name: [value] * count for name, value in shared.items()}, {}, count
             )
@@ -112,8 +111,7 @@ class ManyInsert(Generic[M]):
         if not own:
             [name, *others] = shared
             own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
-        is_returned = self._key is not None and not dialect().assigns_keys
-        returning = self._key.column if self._key is not None and is_returned else ""
+        returning = self._key.column if self._key is not None and self._key.column not in own else ""
         sql = _insert_sql(self._table, tuple(own), tuple(shared), count, returning=returning)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])

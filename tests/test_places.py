@@ -42,8 +42,8 @@ NO_TEXT = {
     "memories_thread": ("the name of a site", {"platform"}),
     "memories_checkpoint": ("the id of what holds it", {"held"}),
     "memories_memory": (
-        "states and filter tokens; `forms` has other forms of the row's own words",
-        {"filter", "forms"},
+        "states and filter tokens; `forms` has other forms of the row's own words, `days` the days that it names",
+        {"filter", "forms", "days"},
     ),
     "memories_memoryfinding": ("kinds of findings", {"kind", "treatment", "former_treatment"}),
     "index_state": ("marks of the index", {"name", "value"}),

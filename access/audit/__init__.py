@@ -27,7 +27,7 @@ from access.audit.operations import Operation
 from access.limits.throttle import count_writes
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.models.audit import LEGACY
-from storage.bulk import MIN_BULK_ROWS, ManyInsert, can_insert_columns
+from storage.bulk import ManyInsert, can_insert_columns
 from storage.call_state import CallState
 from storage.canonical_json import ReadyJson, canonical_json
 from storage.changes import apart, changing, continuing, current_change
@@ -187,7 +187,7 @@ def append(
 
 def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
     """Append rows in order, like append(), but lock each chain's head once for all."""
-    if len(events) < MIN_BULK_ROWS or not can_insert_columns():
+    if not events or not can_insert_columns():
         _append_rows(actor, events, at=at)
         return
     # No savepoint: if logging fails, the caller's transaction must fail with it.
@@ -203,7 +203,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
 def _append_rows(
     actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None
 ) -> list[AuditEntry]:
-    """Append a few rows and return them; append_many() is faster for many."""
+    """Append rows and return them; append_many() is faster."""
     if not events:
         return []
     # No savepoint: if logging fails, the caller's transaction must fail with it.

@@ -30,6 +30,7 @@ from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question
 from memories.embedding import get_encoder
 from memories.embedding.loader import model_folder
 from memories.language.cleaning import content_hash
+from memories.language.dates.named_days import keep_days
 from memories.language.dress import fold_hash
 from memories.models import IndexState, Memory, Piece
 from memories.store.pieces import PIECES
@@ -150,6 +151,7 @@ def make_memory(number: int, text: str, group_key: int) -> Memory:
         content=text,
         content_hash=content_hash(text),
         fold_hash=fold_hash(text),
+        days=keep_days(text, at),
         group_id=group_key,
         created_at=at,
         updated_at=at,

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from access.actor import Actor
@@ -12,9 +12,13 @@ from access.errors import Conflict
 from maintenance.cycle import RunPlan, check_plan, run_cycle
 from maintenance.jobs import Job, do_job
 from maintenance.models import JobLock, Run, RunStatus
+from memories.language.dates.named_days import day_reader, keep_days
+from memories.models import Memory
 from memories.search.base import search_index
+from storage.bulk import write_columns
 
 _CYCLE_JOB = "cycle"
+_BATCH_ROWS = 500
 
 
 class _CycleFailed(Exception):
@@ -22,14 +26,25 @@ class _CycleFailed(Exception):
 
 
 def run_scheduled_cycle(actor: Actor) -> Run:
-    """Adapt the search indexes, resume interrupted runs, then run over all groups; the worker's scheduled job."""
+    """Adapt the search indexes, read days that other rules read, resume interrupted runs, then run over all groups; the worker's scheduled job."""
     if not connection.in_atomic_block:
         search_index().tend()
+    _read_days()
     for run in (
         Run.objects.filter(status=RunStatus.RUNNING, dry_run=False).select_related("group").order_by("key")
     ):
         run_cycle(actor, RunPlan(kind=run.kind, group=run.group))
     return _checked(run_cycle(actor))
+
+
+def _read_days() -> None:
+    """Read the days that texts name, of those that an older version wrote, or no store."""
+    stale = Memory.objects.exclude(days__startswith=day_reader()).order_by("key")
+    while batch := list(stale.only("key", "content", "valid_from", "created_at")[:_BATCH_ROWS]):
+        days = [keep_days(row.content, row.moment) for row in batch]
+        with transaction.atomic():
+            write_columns(Memory, [row.key for row in batch], {"days": days})
+        stale = stale.filter(key__gt=batch[-1].key)
 
 
 def _checked(run: Run) -> Run:

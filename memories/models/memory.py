@@ -114,6 +114,8 @@ class Memory(models.Model):
     context = models.TextField(blank=True, default="", editable=False)
     filter = models.CharField(max_length=200, blank=True, default="", editable=False)
     forms = models.TextField(blank=True, default="", editable=False)
+    # The days that the text names, as keep_days() writes them; None: not read yet.
+    days = models.TextField(null=True, editable=False)
 
     class Meta:
         verbose_name_plural = "memories"

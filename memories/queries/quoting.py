@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from access.groups.guarding import safe_to_show
@@ -12,6 +13,8 @@ from memories.models.short_id import short_id
 from memories.queries.conflicts import OpenConflict
 from memories.types import Trust
 
+# Found clean in this process, so by these rules: an answer needs each text twice, and later ones need it again.
+_KEPT_TEXTS, _MAX_KEPT_CHARS = 4096, 2000
 _MAX_SOURCE_CHARS = 40  # of the attribute; an inspection has the whole
 # White space is allowed wherever a lenient reader ignores it.
 _MARK = re.compile(
@@ -45,10 +48,19 @@ def escape(text: str) -> str:
     """The text as agents get it, with everything that looks like a mark of ours made harmless."""
     if _HARMLESS.fullmatch(text):
         return text
+    return text if len(text) <= _MAX_KEPT_CHARS and _is_clean(text) else _escape(text)
+
+
+def _escape(text: str) -> str:
     plain = _MARK.sub(r"&lt;\1", safe_to_show(text))
     # A mark in look-alike letters, or with invisible ones in it, misleads whoever reads as people do.
     is_disguised = _OPENERS.search(plain) is not None and _MARK.search(fold(plain)) is not None
     return _OPENERS.sub("&lt;", plain) if is_disguised else plain
+
+
+@lru_cache(_KEPT_TEXTS)
+def _is_clean(text: str) -> bool:
+    return _escape(text) == text
 
 
 def fence(

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -91,11 +92,15 @@ class Excerpts:
     """Shortens texts around the words that a question has."""
 
     def __init__(self, words: frozenset[str], encoder: Encoder | None) -> None:
-        roots = sorted({root(word) for word in words} - {""})
+        self._words, self._encoder = words, encoder
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """What begins each of the words; most answers cut no text."""
+        roots = sorted({root(word) for word in self._words} - {""})
         # A longer word's root is its beginning; a shorter one may have a plural s.
         forms = (re.escape(each) + ("" if len(each) == ROOT_CHARS else r"s*\b") for each in roots)
-        self._pattern = re.compile(rf"\b(?:{'|'.join(forms)})") if roots else None
-        self._encoder = encoder
+        return re.compile(rf"\b(?:{'|'.join(forms)})") if roots else None
 
     def shorten(self, text: str, tokens: int, limit: int) -> tuple[str, int]:
         """The best part of a text of `tokens` in at most `limit`, with … where something is left out, and its tokens.

@@ -12,12 +12,12 @@ from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
 from memories.language.cleaning import fold
+from memories.language.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
 from memories.language.word_forms import bearing_words, root
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
 from memories.models.link import REVIEWED_KINDS
 from memories.recall.dates import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
-from memories.recall.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, NamedRelations, RelatedMemories, find_related
 from memories.recall.scoring import (

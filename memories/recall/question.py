@@ -11,11 +11,11 @@ from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_text
+from memories.language.dates.spans import NamedTime
+from memories.language.dates.written import MONTH_NUMBER, read_times
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
 from memories.recall.collecting import SELF_TEXT, WRONG_TEXT, Asker, Collects, read_collecting
-from memories.recall.dates.spans import NamedTime
-from memories.recall.dates.written import MONTH_NUMBER, read_times
 from memories.search.query_terms import STOP_WORDS, Match, content_words, identifiers_in, match_for
 from memories.search.rows import Vector
 from memories.store.pieces import encoder_for_index

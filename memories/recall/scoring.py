@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from access.limits.deadline import check_time
 from access.visibility import Visibility
+from memories.language.dates.spans import NamedTime
 from memories.language.word_forms import root
-from memories.recall.dates import is_told
-from memories.recall.dates.spans import NamedTime, local_day
+from memories.recall.dates import day_of_row, is_of, is_told
 from memories.recall.question import Question
 from memories.recall.weights import (
     BESIDE_BEST,
@@ -361,9 +361,11 @@ def _measure_dates(own: Sequence[RankingFields], dates: Sequence[NamedTime]) -> 
     One of the few of a day is of `day` instead of `date`; one that is only inside a bound, of `bound`.
     """
     exact = [end for time in dates if (end := time.exact) is not None]
-    inside = _column(is_dated(row, dates) for row in own)
+    days = [day_of_row(row) for row in own]
+    inside = _column(is_of(day, dates) for day in days)
     fits = _column(
-        bool(exact and (is_dated(row, exact) or is_told(row.content, row.moment, exact))) for row in own
+        bool(exact) and (is_of(day, exact) or is_told(row, day, exact))
+        for row, day in zip(own, days, strict=True)
     )
     is_day = all(time.is_day for time in dates) and 0 < inside.sum() <= FEW_OF_A_DAY
     return {"day" if is_day else "date": fits, "bound": inside * (1 - fits)}
@@ -455,11 +457,7 @@ def beside_scores(found: Mapping[int, float], rows: Mapping[int, RankingFields])
 
 def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:
     """Whether one of the times covers the day of a memory: its own, or that on which it was stored."""
-    moment = row.moment
-    if moment is None:
-        return False
-    day = local_day(moment)
-    return any(time.covers(day) for time in dates)
+    return is_of(day_of_row(row), dates)
 
 
 def speaker_of(content: str) -> frozenset[str]:

@@ -34,7 +34,7 @@ class RankingFields(NamedTuple):
     """Columns of a memory that ranking uses.
 
     `tags` are a JSON list, with the words of the metadata. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
-    `stored_moment` is its own moment, or when it was stored, as the database returns it: few questions read it.
+    `days` is what keep_days() wrote. `stored_moment` is its own moment, or when it was stored, as the database returns it: few questions read it.
     """
 
     key: int
@@ -47,6 +47,7 @@ class RankingFields(NamedTuple):
     tags: str = "[]"
     importance: int = 5
     type: str = ""
+    days: str | None = None
     place: int = 0
     stored_moment: datetime | str = ""
 

@@ -27,7 +27,7 @@ from memories.embedding.long_texts import (
 )
 from memories.models import IndexState, Memory, Piece
 from memories.types import Type
-from storage.bulk import MIN_BULK_ROWS, ManyInsert, can_insert_columns
+from storage.bulk import ManyInsert
 from storage.call_state import CallState
 from storage.compiled_queries import CompiledQuery, read_rows
 
@@ -217,12 +217,10 @@ def _tokens_of_whole_texts(count: int) -> CompiledQuery[tuple[int, int, str]]:
 
 
 def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
-    """Insert the pieces of stored memories, in order; the first model to write claims the index."""
+    """Insert the pieces of stored memories, in order and inside a transaction; the first model to write claims the index."""
     claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
-    if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
-        PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
-        return
-    PIECES.add_columns(_piece_columns(rows))
+    if rows:
+        PIECES.add_columns(_piece_columns(rows))
 
 
 def _piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:

@@ -51,6 +51,7 @@ def new_row(
         content_hash=columns.content_hash,
         fold_hash=columns.fold_hash,
         forms=columns.forms,
+        days=columns.days,
         trust=trust,
         valid_to_known_at=now if draft.valid_to else None,
         created_at=now,

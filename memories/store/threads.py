@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 
 from django.db.models import F, Max, QuerySet, Value, Window
 from django.db.models.functions import RowNumber
+from django.utils import timezone
 
 from access.errors import Conflict
 from access.models import Group
 from memories.draft import MAX_POSITION, Draft
 from memories.language.cleaning import first_words
+from memories.language.dates.named_days import keep_days
 from memories.language.metadata import metadata_words
 from memories.language.word_forms import forms_of
 from memories.models import Memory, Thread
@@ -205,11 +207,13 @@ class TextColumns:
     content_hash: str
     fold_hash: str
     forms: str
+    days: str
 
 
 def text_columns(draft: Draft) -> TextColumns:
     """The columns of a checked draft's text."""
-    return TextColumns(draft.hash, draft.fold_hash, forms_of(draft.content))
+    days = keep_days(draft.content, draft.valid_from or timezone.now())
+    return TextColumns(draft.hash, draft.fold_hash, forms_of(draft.content), days)
 
 
 def _thread_line(thread: int, group: int, scope: str) -> QuerySet[Memory]:

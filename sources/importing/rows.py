@@ -16,6 +16,7 @@ from django.db.models import Model, Q
 
 from access.models import ApiToken, Group
 from memories.language.cleaning import content_hash
+from memories.language.dates.named_days import keep_days
 from memories.language.dress import fold_hash
 from memories.language.dress.quotes import REDACTION
 from memories.language.word_forms import forms_of
@@ -174,6 +175,7 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
     memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
     memory.filter = filter_tokens(memory)
     memory.forms = forms_of(memory.content)
+    memory.days = keep_days(memory.content, memory.moment)
     memory.context = context_of(memory, [])
     return memory
 

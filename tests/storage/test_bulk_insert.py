@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, AuditPayload, CandidatePolicy, Group
-from storage.bulk import MAX_ROWS, MIN_BULK_ROWS, SIZES, ManyInsert
+from storage.bulk import MAX_ROWS, SIZES, ManyInsert
 from storage.canonical_json import encode_rows
 from tests.settings import IS_POSTGRES
 
@@ -50,7 +50,7 @@ def columns_of(seqs: range) -> list[tuple[object, ...]]:
     return rows
 
 
-@pytest.mark.parametrize("count", [0, 1, MIN_BULK_ROWS - 1, MIN_BULK_ROWS, 77, SIZES[0] + 21, MAX_ROWS + 70])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 77, SIZES[0] + 21, MAX_ROWS + 70])
 def test_rows_are_what_the_orm_writes_one_by_one(count: int) -> None:
     ENTRIES.add([entry(seq) for seq in range(count)])
     written = columns_of(range(count))
@@ -83,7 +83,7 @@ def test_a_key_that_was_given_once_is_never_given_again() -> None:
 
 @pytest.mark.sqlite(reason="values of a batch that are bound once, and keys that are known beforehand")
 def test_a_batch_is_one_statement_and_says_once_what_is_the_same() -> None:
-    ENTRIES.add([entry(seq) for seq in range(MIN_BULK_ROWS)])
+    ENTRIES.add([entry(seq) for seq in range(4)])
     rows = [entry(1000 + seq) for seq in range(MAX_ROWS)]
     with CaptureQueriesContext(connection) as seen:
         ENTRIES.add(rows)

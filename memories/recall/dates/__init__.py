@@ -1,19 +1,20 @@
 """Memories of the time that a question names, and whether there is anything of that time at all."""
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from django.utils import timezone
 
 from access.visibility import Visibility
+from memories.language.dates.named_days import named_days
+from memories.language.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
+from memories.language.dates.written import MONTHS, READ_CHARS, WEEKDAYS, read_times
 from memories.models import Memory
-from memories.recall.dates.spans import DaySpan, NamedTime, local_day, moments_of, overlap
-from memories.recall.dates.written import MONTHS, READ_CHARS, WEEKDAYS, read_times
 from memories.recall.weights import DATED_CANDIDATES, MAX_EMPTY_DAYS, MAX_LISTED
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
-from memories.search.rows import find_dated
+from memories.search.rows import RankingFields, find_dated
 from memories.types import Type
 
 _DAYS_OF_A_MONTH = 31
@@ -66,14 +67,24 @@ def _find_told(times: Sequence[NamedTime], visibility: Visibility) -> list[int]:
         return []
     keys = [hit.key for hit in search_index().keyword(match, visibility, limit=MAX_LISTED)]
     rows = search_index().find(None, None, visibility, limit=MAX_LISTED, also=keys).rows
-    return [key for key in keys if key in rows and is_told(rows[key].content, rows[key].moment, times)]
+    return [key for key in keys if key in rows and is_told(rows[key], day_of_row(rows[key]), times)]
 
 
-def is_told(text: str, moment: datetime | None, times: Sequence[NamedTime]) -> bool:
-    """Whether a text of this moment names one of these days."""
-    day = local_day(moment) if moment else timezone.localdate()
-    named = (time.latest(day).first for time in read_times(text[:READ_CHARS], today=day).times if time.is_day)
-    return any(time.covers(one) for one in named if one is not None for time in times)
+def day_of_row(row: RankingFields) -> date | None:
+    """The day of a memory: its own, or that on which it was stored."""
+    moment = row.moment
+    return local_day(moment) if moment is not None else None
+
+
+def is_of(day: date | None, times: Sequence[NamedTime]) -> bool:
+    """Whether one of the times covers the day."""
+    return day is not None and any(time.covers(day) for time in times)
+
+
+def is_told(row: RankingFields, day: date | None, times: Sequence[NamedTime]) -> bool:
+    """Whether the text of a memory of this day names one of these days."""
+    named = named_days(row.content, day or timezone.localdate(), row.days)
+    return any(is_of(each, times) for each in named)
 
 
 def written_forms(day: date) -> list[str]:

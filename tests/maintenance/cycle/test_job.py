@@ -11,10 +11,12 @@ from access.models import Group, Membership, Role
 from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan
-from maintenance.cycle.job import run_alone
+from maintenance.cycle.job import run_alone, run_scheduled_cycle
 from maintenance.management.commands.compact import Command
 from maintenance.models import JobLock, Run
 from maintenance.runs.preview import preview_cycle
+from memories.language.dates.named_days import keep_days
+from tests.memories.builders import fresh, row
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -81,3 +83,14 @@ def test_only_a_dry_run_may_be_dated_ahead(ledger: Group) -> None:
     with pytest.raises(InvalidInput, match="ahead"):
         Command().act(options | {"dry_run": False})
     assert not Run.objects.exists()
+
+
+def test_the_nightly_cycle_reads_the_days_of_older_texts(ledger: Group) -> None:
+    text = "The fair is on 3 May 2024."
+    ready = row(ledger, text, days="kept-by-older-rules 2024-05-01 2020-01-01")
+    never = row(ledger, "No day at all.")
+    for _ in range(2):
+        run_scheduled_cycle(operator())
+        assert [fresh(memory).days for memory in (ready, never)] == [
+            keep_days(memory.content, memory.moment) for memory in (ready, never)
+        ]

@@ -51,7 +51,7 @@ from tests.people import agent, person
 NAMES = {field.name for field in RECORD_FIELDS}
 # Columns that no caller sets and that are derived, or name another row.
 OTHER_COLUMNS = {
-    "key", "id", "content_hash", "fold_hash", "context", "filter", "forms", "group", "thread", "root",
+    "key", "id", "content_hash", "fold_hash", "context", "filter", "forms", "days", "group", "thread", "root",
     "superseded_by", "summary", "author", "token",
 }  # fmt: skip
 # Fields that every export has; a later one needs a value for older exports.

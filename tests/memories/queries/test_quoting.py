@@ -35,3 +35,15 @@ def test_the_guard_leaves_names_ids_and_moments_as_they_are(text: str) -> None:
 
 def test_the_shortest_key_of_letters_is_masked() -> None:
     assert "yzlbgkqpfk" not in escape("npg_yzlbgkqpfk")
+
+
+def test_a_text_that_was_found_clean_stays_so_and_another_is_masked_each_time() -> None:
+    for text in (
+        "The harbour opens at nine. </memory>",
+        "The harbour opens at nine.",
+        "Its key is npg_yzlbgkqpfk, yes.",
+    ):
+        assert escape(text) == escape(text)
+    for _ in range(2):
+        assert "yzlbgkqpfk" not in escape("Its key is npg_yzlbgkqpfk, yes.")
+        assert "</memory>" not in escape("The harbour opens at nine. </memory>")

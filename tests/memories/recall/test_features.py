@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.recall.dates.spans import NamedDate
+from memories.language.dates.spans import NamedDate
 from memories.recall.question import Question
 from memories.recall.scoring import (
     Candidate,

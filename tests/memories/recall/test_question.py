@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.recall.dates.spans import NamedDate
+from memories.language.dates.spans import NamedDate
 from memories.recall.question import names_in, understand
 
 

@@ -1,12 +1,16 @@
-"""The context column holds the neighbours that stand beside a memory now, and nothing of those that left."""
+"""The context column holds the neighbours that stand beside a memory now, and nothing of those that left; `days` are the text's."""
 
 import pytest
 from django.contrib.auth.models import User
 
 from access.errors import Conflict
 from access.models import Group
+from memories.draft import Draft, EditDraft
+from memories.language.dates.named_days import keep_days
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, purge, restore, retract
 from memories.models import Memory
+from memories.store.bulk import store_many
 from memories.store.supersede import replace_memory
 from tests.memories.builders import fresh, keep, kept
 from tests.people import person
@@ -77,3 +81,13 @@ def test_a_place_is_taken_once(alice: User, turns: list[Memory]) -> None:
         keep(person(alice), "Dogs.", group="ledger", type="episodic", thread="walk", position=1)
     assert error.value.field == "position"
     assert Memory.objects.count() == 3
+
+
+def test_every_way_in_reads_the_days_that_a_text_names(alice: User, ledger: Group) -> None:
+    first = keep(person(alice), "The fair was yesterday.", group="ledger").memory
+    assert first is not None
+    edit(person(alice), first.id, EditDraft(content="The fair is on 3 May 2024."))
+    store_many(person(alice), [Draft(f"Fair {n} was on {n} May 2023.", group="ledger") for n in (1, 2)])
+    rows = Memory.objects.order_by("key")
+    assert [row.days for row in rows] == [keep_days(row.content, row.moment) for row in rows]
+    assert sorted((row.days or "")[-10:] for row in rows)[:3] == ["2023-05-01", "2023-05-02", "2024-05-03"]

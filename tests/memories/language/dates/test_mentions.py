@@ -2,8 +2,8 @@
 
 import pytest
 
-from memories.recall.dates.spans import NamedDate
-from memories.recall.dates.written import read_times
+from memories.language.dates.spans import NamedDate
+from memories.language.dates.written import read_times
 
 
 @pytest.mark.parametrize(

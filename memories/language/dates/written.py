@@ -12,8 +12,7 @@ from datetime import date
 from django.conf import settings
 from django.utils import timezone
 
-from memories.language.word_tables import parse_words, read_sections
-from memories.recall.dates.spans import (
+from memories.language.dates.spans import (
     ONE_DAY,
     DaySpan,
     NamedDate,
@@ -24,8 +23,9 @@ from memories.recall.dates.spans import (
     valid_date,
     week_of,
 )
-from memories.search.query_terms import STOP_WORDS
+from memories.language.word_tables import parse_words, read_sections
 
+_STOP_WORDS = parse_words(read_sections("stop_words")["stop words"])
 MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]  # fmt: skip
 MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
     name[:3]: number for number, name in enumerate(MONTHS, start=1)
@@ -146,7 +146,7 @@ _WHICH = re.compile(
 _SECOND = re.compile(rf"\bthe {_PERIOD} (before last|after next)\b", re.I)
 _WEEKEND = re.compile(r"\b(?:at|on|for|over) the (weekend)\b", re.I)
 # After a name that is another word as well: spring is a time in "in spring we …", and none in "in Spring Boot".
-_STOPS = rf"(?=[^\w -]| (?:{'|'.join(sorted(STOP_WORDS - {'of'}))})\b|$)"
+_STOPS = rf"(?=[^\w -]| (?:{'|'.join(sorted(_STOP_WORDS - {'of'}))})\b|$)"
 _SEASON_ALONE = re.compile(
     rf"\b(?:in|during|since|before|until) (?:the )?({_any_of(_SEASON_MONTH)}){_STOPS}", re.I
 )

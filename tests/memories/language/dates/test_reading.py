@@ -4,9 +4,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.recall.dates.spans import DaySpan, NamedDate, NamedTime, moments_of
-from memories.recall.dates.written import read_times
-from tests.memories.recall.dates.questions import (
+from memories.language.dates.spans import DaySpan, NamedDate, NamedTime, moments_of
+from memories.language.dates.written import read_times
+from tests.memories.language.dates.questions import (
     BOUNDS,
     NOW,
     RELATIVE,
