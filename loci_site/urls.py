@@ -1,6 +1,7 @@
 """Every address of the site; each interface adds its own."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -16,9 +17,12 @@ from loci_site.server.metrics import metrics
 
 
 def _later(route: str, urls: str | Callable[[], list[Any]], name: str | None) -> URLResolver:
-    """The addresses below a route, in the namespace `name`; loaded when one is asked for, or the address of a page."""
+    """The addresses below a route, in the namespace `name`; loaded when one is asked for, or the address of a page.
+
+    Kept, since a lazy value calls its function for each use, and the API wraps its operations each time.
+    """
     return URLResolver(
-        RoutePattern(route), urls if isinstance(urls, str) else lazy(urls, list)(), None, name, name
+        RoutePattern(route), urls if isinstance(urls, str) else lazy(cache(urls), list)(), None, name, name
     )
 
 
