@@ -37,6 +37,24 @@ class Shell:
         assert line, f"the process of {words} ended with status {self.process.wait()}"
         return Done(**json.loads(line))
 
+    def alone(self, *words: str) -> Done:
+        """Run a command that starts others, in a process of its own."""
+        environment = {
+            **os.environ,
+            "LOCI_HOME": str(self.home),
+            "DJANGO_SETTINGS_MODULE": "loci_site.settings",
+        }
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            check=False,
+            cwd=REPOSITORY,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Done(ended.returncode, ended.stdout, ended.stderr)
+
 
 @contextmanager
 def shell(home: Path, **settings: str) -> Iterator[Shell]:

@@ -108,7 +108,7 @@ def loci(name: str, tree: Path, folder: Path) -> System:
         prepare = [sys.executable, "-m", "bench.proof.inside", "proof.witness:prepare"]
         said = subprocess.check_output(prepare, cwd=tree, env=variables, input="{}", text=True)
         secret = json.loads(said.splitlines()[-1])["secret"]
-    unlimited = {"LOCI_ACCESS_WRITES_PER_MINUTE": variables.pop("LOCI_ACCESS_WRITES_PER_MINUTE")}
+    unlimited = {"LOCI_ACCESS_CHARS_PER_DAY": "0", "LOCI_ACCESS_WRITES_PER_MINUTE": "0"}  # the former limit
     up = ["env", "LOCI_PORT={port}", sys.executable, "manage.py", "up"]
     filling = f"{sys.executable} manage.py import --from lines --group bench --as live --as-own".split()
     store, recall = {"content": "$", "group": "bench"}, {"query": "$", "group": "bench", "max_results": 10}

@@ -108,6 +108,7 @@ def put_behind(summary: Memory, event: Memory) -> None:
 def _as_written(*memories: Memory) -> None:
     """Fill what the write path would have filled."""
     from memories.language.cleaning import content_hash
+    from memories.language.dates.named_days import keep_days
     from memories.language.dress import fold_hash
     from memories.language.word_forms import forms_of
     from memories.store.pieces import Passage, available_encoder, claim_index, embed_passages, piece_rows
@@ -116,7 +117,7 @@ def _as_written(*memories: Memory) -> None:
     for memory in memories:
         memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
         memory.filter = filter_tokens(memory)
-        memory.forms = forms_of(memory.content)
+        memory.forms, memory.days = forms_of(memory.content), keep_days(memory.content, memory.moment)
         memory.save()
         embedded = embed_passages([Passage(memory.content)], encoder=available_encoder())[0]
         claim_index(embedded.model)

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,9 @@ def counted() -> Iterator[None]:
         )
     )
     yield
+    for thread in threading.enumerate():
+        if thread.name == "loci-vectors":  # it reads the database, which ends with the test
+            thread.join()
     connection_created.disconnect(WATCH.watch)
     sys.setswitchinterval(turn_s)
     gc.unfreeze()
