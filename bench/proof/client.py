@@ -107,7 +107,7 @@ class Client:
         return self.post("/api/recall", {"query": query, "group": group})
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool over MCP; its structured answer, or its `text`. Raises Refused where the server answers with an error."""
+        """Call a tool over MCP; the answer's `text` and what is structured. Raises Refused where the server answers with an error."""
         answer = self.call_raw(tool, arguments)
         if answer.status != 200:
             raise Refused(f"{answer.status}: {answer.text[:400]}")
@@ -115,8 +115,7 @@ class Client:
         result = message.get("result", {})
         if "error" in message or result.get("isError"):
             raise Refused(json.dumps(message.get("error") or result.get("content"))[:400])
-        body: dict[str, Any] = result.get("structuredContent") or {"text": result["content"][0]["text"]}
-        return body
+        return {"text": result["content"][0]["text"], **result.get("structuredContent", {})}
 
     def call_raw(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Call a tool; the answer as it came."""
