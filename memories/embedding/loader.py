@@ -16,25 +16,19 @@ import numpy as np
 from django.conf import settings
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.model import (
-    MODEL_ID,
-    NAME,
-    TOKENIZER_FILE,
-    ModelUnavailable,
-    OnnxSession,
-    TextTokenizer,
-    Vectors,
-    model_id_of,
-)
+from memories.embedding.manifest import MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model
+from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
+CENTRE_FILE: Final = "centre.npy"
+REFERENCE_FILE: Final = "reference.npy"  # of a model that Loci does not ship the vectors of
 INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
 @dataclass(frozen=True)
 class ModelManifest:
-    """Contents of model.json: how the files were built, their hashes and sizes."""
+    """Contents of model.json: how the files were built, their hashes and sizes, and the model, which MiniLM's leaves out."""
 
     model_id: str
     precision: str
@@ -44,6 +38,7 @@ class ModelManifest:
     weights_sha256: str
     sha256: dict[str, str]
     size_bytes: dict[str, int]
+    model: Model = MINILM
 
 
 @dataclass(frozen=True)
@@ -80,19 +75,28 @@ class ModelFolder:
             OSError: model.json cannot be read.
         """
         try:
-            return ModelManifest(**json.loads(self.manifest.read_text(encoding="utf-8")))
+            values = json.loads(self.manifest.read_text(encoding="utf-8"))
+            model = Model.of_json(values["model"]) if "model" in values else MINILM
+            return ModelManifest(**values | {"model": model})
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.manifest} is not a valid manifest: {error}") from error
 
     def write_manifest(self, manifest: ModelManifest) -> None:
         """Write model.json."""
-        text = json.dumps(asdict(manifest), indent=2) + "\n"
+        values = asdict(manifest)
+        if manifest.model == MINILM:
+            del values["model"]
+        text = json.dumps(values, indent=2) + "\n"
         self.manifest.write_text(text, encoding="utf-8")
+
+    def reference(self, manifest: ModelManifest) -> "Reference":
+        """What the model's vectors are compared with."""
+        shipped, own = read_reference(), self.path / REFERENCE_FILE
+        return replace(shipped, vectors=np.load(own)) if REFERENCE_FILE in manifest.sha256 else shipped
 
     def size_bytes(self) -> int:
         """Total size of the installed files, 0 if there are none."""
-        files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
-        return sum(file.stat().st_size for file in files if file.is_file())
+        return sum(file.stat().st_size for file in self.path.glob("*") if file.is_file())
 
     def wrong_sizes(self, manifest: ModelManifest) -> list[str]:
         """Names of missing or truncated files (by size, which costs nothing)."""
@@ -110,9 +114,9 @@ class ModelFolder:
         return missing + [name for name in present if sha256_of(self.path / name) != manifest.sha256[name]]
 
 
-def model_folder(home: Path) -> ModelFolder:
-    """The model's folder under Loci's home folder."""
-    return ModelFolder(home / "models" / NAME)
+def model_folder(home: Path, name: str = MINILM.name) -> ModelFolder:
+    """A model's folder under Loci's home folder."""
+    return ModelFolder(home / "models" / name)
 
 
 def sha256_of(path: Path) -> str:
@@ -132,7 +136,7 @@ _VECTORS: Final = Path(__file__).with_name("reference.npy")
 
 @dataclass(frozen=True)
 class Reference:
-    """Sentences and their vectors, float32[n, 384]."""
+    """Sentences and their vectors, float32[n, width]."""
 
     sentences: tuple[str, ...]
     vectors: Vectors
@@ -140,14 +144,14 @@ class Reference:
 
 @cache
 def read_reference() -> Reference:
-    """The reference shipped with Loci."""
+    """The reference shipped with Loci, of MiniLM; other models have theirs in their folder."""
     return Reference(tuple(json.loads(_SENTENCES.read_text(encoding="utf-8"))), np.load(_VECTORS))
 
 
-def lowest_cosine(encoder: Encoder, *, sentences: int | None = None) -> float:
+def lowest_cosine(encoder: Encoder, reference: Reference, *, sentences: int | None = None) -> float:
     """Lowest cosine to the reference among the first `sentences` (None: all); 1 is equal."""
-    vectors = encoder.encode(read_reference().sentences[:sentences])
-    cosines = np.sum(vectors * read_reference().vectors[: len(vectors)], axis=1)
+    vectors = encoder.encode(reference.sentences[:sentences])
+    cosines = np.sum(vectors * reference.vectors[: len(vectors)], axis=1)
     # NaN is not below any limit, so it counts as the worst.
     return float(np.nan_to_num(cosines, nan=-1.0).min())
 
@@ -269,13 +273,16 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         ValueError: truncated files, another model, or other vectors.
         OSError: a file cannot be read.
     """
-    _read_usable_manifest(folder)
-    tokenizer = TextTokenizer(folder.tokenizer)
+    manifest = _read_usable_manifest(folder)
+    tokenizer, reference = TextTokenizer(folder.tokenizer), folder.reference(manifest)
+    centre = np.load(folder.path / CENTRE_FILE) if manifest.model.centre else None
     for exact_sums in (False, True):  # without VNNI, an x86 processor's fast sums of bytes may overflow
         session = OnnxSession(folder.graph, exact_sums=exact_sums)
-        encoder = Encoder(tokenizer, session, threads=threads, query_cache=query_cache)
+        encoder = Encoder(
+            tokenizer, session, model=manifest.model, centre=centre, threads=threads, query_cache=query_cache
+        )
         # Also warms up the session: the first run allocates memory.
-        if (cosine := lowest_cosine(encoder, sentences=1)) >= _MIN_FIRST_COSINE:
+        if (cosine := lowest_cosine(encoder, reference, sentences=1)) >= _MIN_FIRST_COSINE:
             # Reading the weights frees tens of MB, which the C library would keep.
             with suppress(OSError, AttributeError):  # other C libraries lack the function
                 ctypes.CDLL(None).malloc_trim(0)
@@ -291,8 +298,8 @@ def _read_usable_manifest(folder: ModelFolder) -> ModelManifest:
         OSError: the manifest cannot be read.
     """
     manifest = folder.read_manifest()
-    if manifest.model_id != MODEL_ID:
-        raise ValueError(f"The model is {manifest.model_id}; this version of Loci needs {MODEL_ID}.")
+    if manifest.model_id != (needed := manifest.model.id_of(WINDOW)):
+        raise ValueError(f"The model is {manifest.model_id}; this version of Loci needs {needed}.")
     if wrong := folder.wrong_sizes(manifest):
         raise ValueError(f"Missing or truncated: {', '.join(wrong)}.")
     return manifest
@@ -329,7 +336,7 @@ def get_encoder(*, timeout_s: float | None = None) -> Encoder:
 
 def configured_model_id() -> str:
     """Model id of vectors computed with the current settings; loads nothing."""
-    return model_id_of(settings.LOCI.embedding.window_tokens)
+    return MINILM.id_of(settings.LOCI.embedding.window_tokens)
 
 
 def warm_up() -> None:

@@ -20,7 +20,7 @@ from memories.embedding.install import (
 from memories.embedding.install.graph import PRECISIONS
 from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
 from memories.embedding.loader import ModelFolder, ModelStatus, folder_status, model_folder
-from memories.embedding.model import NAME
+from memories.embedding.manifest import MINILM
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
@@ -42,7 +42,7 @@ Report = InstallReport | VerifyReport | ModelStatus
 def find_folder(options: dict[str, Any]) -> ModelFolder:
     """The folder that --dest names, or the model's own."""
     dest = options["dest"]
-    return ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
+    return ModelFolder(dest.expanduser().absolute() / MINILM.name) if dest else model_folder(settings.LOCI.home)
 
 
 def _reported(report: Report) -> CommandAnswer:
