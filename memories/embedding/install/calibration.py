@@ -21,7 +21,7 @@ from memories.embedding.model import ModelInstallFailed, OnnxSession, TextTokeni
 _TEXTS: Final = Path(__file__).with_name("calibration.json")
 # MiniLM's mean cosine of a question with its answer, and with other texts (spread 0.09).
 _RELATED, _UNRELATED = 0.50, 0.052
-MIN_DISTANCE: Final = 2.0  # spreads of unrelated cosines between the two means; MiniLM has 5.2
+_MIN_DISTANCE: Final = 2.0  # spreads of unrelated cosines between the two means; MiniLM has 5.2
 
 
 class Distance(NamedTuple):
@@ -69,10 +69,10 @@ def calibrate(folder: ModelFolder, model: Model) -> Model:
         digest = hashlib.sha256(centre.tobytes()).hexdigest()
         model = replace(model, centre=digest, calibrated=True)
         found = measure_distance(Encoder(tokenizer, session, model=model, centre=centre))
-        if not found.spreads >= MIN_DISTANCE:  # NaN is not
+        if not found.spreads >= _MIN_DISTANCE:  # NaN is not
             raise ModelInstallFailed(
                 f"{model.name} does not tell a question's answer from other texts: {found.spreads:.1f} spreads apart,"
-                f" at least {MIN_DISTANCE:g} are needed.",
+                f" at least {_MIN_DISTANCE:g} are needed.",
                 hint="Check that the folder has the model's own tokenizer, pooling and prompts.",
             )
         scale = round((_RELATED - _UNRELATED) / (found.related - found.unrelated), 3)
