@@ -16,7 +16,7 @@ import numpy as np
 from django.conf import settings
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.manifest import MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
+from memories.embedding.manifest import BUILT_IN, MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
 from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors
 
 GRAPH_FILE: Final = "model.onnx"
@@ -180,12 +180,15 @@ WAIT_S = 3.0  # how long a recall waits while the model loads
 
 logger = logging.getLogger(__name__)
 
-INSTALL_HINT: Final = "Run `loci model install`."
+_INSTALL_HINT: Final = "Run `loci model install`."
 
 
-def _hint_of(folder: ModelFolder) -> str:
+def hint_of(folder: ModelFolder, *, again: bool = False) -> str:
+    """The command that installs a folder's model; `again`: in the place of a damaged one."""
     name = folder.path.name
-    return INSTALL_HINT if name == MINILM.name else f"Run `loci model add {name}`."
+    if name != MINILM.name:
+        return f"Run `loci model add {next((short for short, model in BUILT_IN.items() if model.name == name), name)}`."
+    return "Run `loci model install --force`." if again else _INSTALL_HINT
 
 
 State = Literal["absent", "loading", "ready", "failed", "installed"]
@@ -222,7 +225,7 @@ class _ModelLoader:
             return self._encoder
         if not self.start():
             raise ModelUnavailable(
-                f"No embedding model is installed at {self.folder.path}.", hint=_hint_of(self.folder)
+                f"No embedding model is installed at {self.folder.path}.", hint=hint_of(self.folder)
             )
         self._done.wait(timeout_s)
         if self._encoder is not None:
@@ -230,7 +233,7 @@ class _ModelLoader:
         if self._done.is_set():
             raise ModelUnavailable(
                 f"The embedding model at {self.folder.path} failed to load: {self._failure}",
-                hint="Run `loci model install --force`.",
+                hint=hint_of(self.folder, again=True),
             )
         raise ModelUnavailable(
             f"The embedding model is still loading after {timeout_s:g} s.",
@@ -283,7 +286,7 @@ def folder_status(folder: ModelFolder) -> ModelStatus:
     """State of a folder: absent, installed, or failed if files are missing or truncated."""
     name = folder.path.name
     model_id = MODEL_ID if name == MINILM.name else name
-    status = ModelStatus("absent", model_id, folder.path, "", folder.size_bytes(), _hint_of(folder))
+    status = ModelStatus("absent", model_id, folder.path, "", folder.size_bytes(), hint_of(folder))
     if folder.stamp() is None:
         return status
     try:

@@ -139,6 +139,16 @@ def _encodable(text: str) -> str:
 Vectors = npt.NDArray[np.float32]
 
 
+def import_onnxruntime() -> Any:
+    """A compiled library of 50 MB, loaded only by processes that embed."""
+    # Official builds (1.29 and later, also on Linux) report usage over the network, keep a device id in the user's
+    # cache folder and run a thread that aborts forked children. The variable is read once, at import.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime  # noqa: PLC0415
+
+    return onnxruntime
+
+
 class OnnxSession:
     """Runs the graph on the caller's thread. Safe to share between threads.
 
@@ -148,12 +158,7 @@ class OnnxSession:
 
     def __init__(self, path: Path, *, exact_sums: bool = False) -> None:
         """Load the graph; `exact_sums` is slower, for processors whose fast sums of bytes overflow."""
-        # Official builds (1.29 and later, also on Linux) report usage over the network, keep a device id in the user's
-        # cache folder and run a thread that aborts forked children. The variable is read once, at import.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        # A compiled library of 50 MB, loaded only by processes that embed.
-        import onnxruntime  # noqa: PLC0415
-
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1

