@@ -29,6 +29,7 @@ from bench.evaluate.run import ModeReport, run_queries, store_corpus
 from bench.evaluate.tables import Measurements, as_text, marked_tables, write_between_marks
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
+from memories.embedding.manifest import MINILM
 from memories.models import Memory
 from memories.recall.scoring import MODES
 from memories.types import Trust
@@ -208,7 +209,9 @@ def measure(paths: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Meas
         ]
         encoder = get_encoder(timeout_s=MODEL_WAIT_S)
         model = f"{encoder.model_id} {model_status().precision}"
-        cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
+        width, file = encoder.model.width, settings.LOCI.home / CACHE
+        file = file if width == MINILM.width else file.with_suffix(f".{width}")
+        cached = CachedEncoder(encoder, VectorCache(file, width), model=model)
         trials = []
         for folder, queries in read:
             mark = fingerprint(folder / CORPUS, model)

@@ -9,27 +9,30 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import DIMENSIONS, Encoder
+from memories.embedding import Encoder
+from memories.embedding.manifest import MINILM
 from storage.locks import take_lock
 
 Vectors = NDArray[np.float32]
-RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
 
 
 class VectorCache:
-    """An append-only file of records: SHA-256 of the model and the text, then the vector (float32[384])."""
+    """An append-only file of records: SHA-256 of the model and the text, then the vector (float32[width])."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, width: int = MINILM.width) -> None:
+        self._record = np.dtype([("digest", "V32"), ("vector", "<f4", width)])
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
         self._path = path
         with path.open("r+b") as file:
             take_lock(file.fileno(), wait_s=math.inf)
-            whole = path.stat().st_size // RECORD.itemsize
-            file.truncate(whole * RECORD.itemsize)  # a process killed while writing leaves part of a record
+            whole = path.stat().st_size // self._record.itemsize
+            file.truncate(
+                whole * self._record.itemsize
+            )  # a process killed while writing leaves part of a record
         self._known: dict[bytes, Vectors] = {}
         if whole:
-            records = np.memmap(path, dtype=RECORD, mode="r", shape=(whole,))
+            records = np.memmap(path, dtype=self._record, mode="r", shape=(whole,))
             digests = records["digest"].tolist()
             self._known = dict(zip(digests, records["vector"], strict=True))
 
@@ -40,7 +43,7 @@ class VectorCache:
 
     def add(self, model: str, texts: Sequence[str], vectors: Vectors) -> None:
         """Append the vector of each text."""
-        records = np.empty(len(texts), dtype=RECORD)
+        records = np.empty(len(texts), dtype=self._record)
         for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
             records[index] = (_digest(model, text), vector)
             self._known[_digest(model, text)] = vector
@@ -61,17 +64,23 @@ class CachedEncoder(Encoder):
         self._model = model
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, 384], in the order of the texts."""
+        """float32[n, width], in the order of the texts."""
         known = self._cache.find(self._model, texts)
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
             made = self._encoder.encode(new)
             self._cache.add(self._model, new, made)
             known |= dict(zip(new, made, strict=True))
-        return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSIONS), np.float32)
+        return (
+            np.stack([known[text] for text in texts])
+            if texts
+            else np.empty((0, self.model.width), np.float32)
+        )
 
     def encode_query(self, text: str) -> Vectors:
-        """float32[384]."""
+        """float32[width]."""
+        if self.model.question_prefix != self.model.text_prefix:
+            return self._encoder.encode_query(text)
         [vector] = self.encode([text])
         return np.asarray(vector)
 

@@ -145,7 +145,7 @@ COUNTS = {
     },
     "postgresql": {
         "other": "SELECT COUNT(*) FROM memories_piece AS p JOIN piece_search AS v ON v.piece = p.key"
-        " WHERE v.h <> p.embedding::halfvec(384)",
+        " WHERE v.h <> p.embedding::halfvec",
         "words": "SELECT COUNT(*) FROM search_row",
         "vectors": "SELECT COUNT(*) FROM piece_search",
     },

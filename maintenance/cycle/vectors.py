@@ -18,7 +18,7 @@ _TINY = 1e-6
 
 
 def read_vectors(keys: Sequence[int], *, encoder: Encoder) -> dict[int, NDArray[np.float32]]:
-    """The memories' vectors (float32[384], unit length) by key; memories without vectors are left out."""
+    """The memories' vectors (float32[width], unit length) by key; memories without vectors are left out."""
     found: dict[int, NDArray[np.float32]] = {}
     for some in batches(keys):
         owners, matrix = _read_mean_vectors(Memory.objects.filter(key__in=some), encoder=encoder)
@@ -58,7 +58,7 @@ def next_with_vectors(*parts: QuerySet[Memory], limit: int) -> list[int]:
 
 
 def _read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], Matrix]:
-    """Keys in order and the mean vector of each memory's pieces (float32[n, 384], unit length), date removed."""
+    """Keys in order and the mean vector of each memory's pieces (float32[n, width], unit length), date removed."""
     pieces = Piece.objects.filter(
         memory__in=memories.order_by().values("key"), embedding__isnull=False, model=encoder.model_id
     )
@@ -70,12 +70,16 @@ def _read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple
         sums[key] = sums[key] + as_vector(blob) if key in sums else as_vector(blob)
         dates[key] = moment
     owners = list(sums)
-    matrix = _unit_rows(np.stack([*sums.values()])) if owners else np.zeros((0, 384), dtype=np.float32)
+    matrix = (
+        _unit_rows(np.stack([*sums.values()]))
+        if owners
+        else np.zeros((0, encoder.model.width), dtype=np.float32)
+    )
     return owners, remove_dates(matrix, [dates[key] for key in owners], encoder=encoder)
 
 
 def remove_dates(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: Encoder) -> Matrix:
-    """Project the direction of each row's date out of the vector (float32[n, 384]) of a text embedded with it.
+    """Project the direction of each row's date out of the vector (float32[n, width]) of a text embedded with it.
 
     Two unrelated events of one week have a cosine of about 0.3 with their dates in front, and of 0.1 without that
     direction, like their bare texts. Rows without a date stay as they are.

@@ -15,7 +15,7 @@ from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
 from maintenance.embeddings.backfill import owed_pieces
 from memories.draft import describe_kept_rule, instance_rule
-from memories.embedding import model_status
+from memories.embedding import configured_model_id
 from memories.models import Link, Memory, Piece
 from memories.queries.versions import IN_TWO_GROUPS
 from memories.search.base import search_index
@@ -63,7 +63,7 @@ def check_indexes() -> Finding:
 
 def check_index_model() -> Finding:
     """The indexed vectors come from the model that embeds queries."""
-    indexed, installed = indexed_model(), model_status().model_id
+    indexed, installed = indexed_model(), configured_model_id()
     if indexed in ("", installed):
         return ok("index model", indexed or gettext("no vectors yet"))
     return wrong(

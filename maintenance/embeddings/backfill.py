@@ -151,8 +151,9 @@ def _owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:
 
 def _index_encoder() -> Encoder:
     """The encoder of the index's model if the installed model can act as it, else the configured one."""
-    encoder = get_encoder(timeout_s=MODEL_WAIT_S)
-    return encoder.of_model(indexed_model()) or encoder
+    indexed = indexed_model()
+    encoder = get_encoder(indexed, timeout_s=MODEL_WAIT_S)
+    return encoder.of_model(indexed) or encoder
 
 
 def _write_pieces(memory: Memory, embedded: EmbeddedText) -> int:
@@ -165,5 +166,5 @@ def _write_pieces(memory: Memory, embedded: EmbeddedText) -> int:
     if not exists or Piece.objects.filter(memory=memory, model=embedded.model).exists():
         return 0
     # Before the pieces: the trigger that fills the vector index reads which model it holds.
-    claim_index(embedded.model)
+    claim_index(embedded.model, embedded.vectors.shape[1])
     return len(Piece.objects.bulk_create(piece_rows(memory, embedded)))

@@ -78,7 +78,7 @@ def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedRes
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     target, before = encoder.model_id, indexed_model()
     with transaction.atomic():
-        claim_index(target)
+        claim_index(target, encoder.model.width)
     total = _embed_lacking(encoder, progress)
     switched = False
     if before not in ("", target):
@@ -87,7 +87,10 @@ def reembed(actor: Actor, *, progress: Progress = ignore_progress) -> ReembedRes
             total += _embed_lacking(encoder, progress)
             is_complete = partial(_is_complete, target, after=newest)
             if search_index().switch_model(
-                target, is_complete=is_complete, progress=partial(progress, "indexing")
+                target,
+                width=encoder.model.width,
+                is_complete=is_complete,
+                progress=partial(progress, "indexing"),
             ):
                 switched = True
                 break

@@ -351,7 +351,7 @@ def _find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int
     if encoder is None or indexed_model() not in ("", encoder.model_id) or not typed:
         return []
     hits = search_index().nearest(encoder.encode_query(typed), visibility, limit=limit)
-    return [hit.key for hit in hits if hit.score >= MIN_COSINE]
+    return [hit.key for hit in hits if encoder.model.question_cosine(hit.score) >= MIN_COSINE]
 
 
 # Suggestions

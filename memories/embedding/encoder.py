@@ -12,17 +12,14 @@ from typing import Final
 import numpy as np
 
 from memories.embedding.concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
+from memories.embedding.manifest import MINILM, WINDOW, Model
 from memories.embedding.model import (
-    DIMENSIONS,
-    MAX_TOKENS,
-    MODEL_ID,
     ModelUnavailable,
     OnnxSession,
     TextTokenizer,
     TokenSpan,
     Vectors,
-    model_id_of,
-    window_of,
+    unit_rows,
 )
 
 _SENTENCE_ENDS: Final = frozenset(".!?…。！？")
@@ -135,7 +132,7 @@ class QueryVectorCache:
         self._cached: OrderedDict[str, Future[Vectors]] = OrderedDict()
 
     def of(self, text: str) -> Future[Vectors]:
-        """Vector of a query, perhaps still being computed: float32[384], unit length, read-only."""
+        """Vector of a query, perhaps still being computed: float32[width], unit length, read-only."""
         with self._lock:
             return self._find(text) or self._store(text, self._pool.submit(self._encode, text))
 
@@ -174,20 +171,27 @@ _SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
 
 
 class Encoder:
-    """The embedding model of this process. Safe to share between threads."""
+    """An embedding model of this process. Safe to share between threads."""
 
-    model_id: str = MODEL_ID
-    max_tokens: int = MAX_TOKENS
+    model: Model = MINILM
+    max_tokens: int = WINDOW
 
     def __init__(
         self,
         tokenizer: TextTokenizer,
         session: OnnxSession,
         *,
+        model: Model = MINILM,
+        centre: Vectors | None = None,
         threads: int = 0,
         query_cache: int = 4096,
     ) -> None:
+        """`centre` (float32[width]) is subtracted from every vector."""
         cores = threads or cores_to_embed()
+        self.model, self._centre = model, centre
+        self.max_tokens = min(self.max_tokens, model.max_tokens)
+        self.model_id = model.id_of(self.max_tokens)
+        self._added_tokens = _SPECIAL_TOKENS + tokenizer.count(model.text_prefix)
         self._tokenizer = tokenizer
         self._session = session
         # Queries, single memories and long texts each have as many permits or workers of their own, so that stores and
@@ -204,9 +208,10 @@ class Encoder:
 
     def with_window(self, max_tokens: int) -> "Encoder":
         """The encoder with a window of this many tokens; it shares the session, the threads and the limits."""
+        max_tokens = min(max_tokens, self.model.max_tokens)
         if max_tokens not in self._by_window:
             other = copy(self)
-            other.max_tokens, other.model_id = max_tokens, model_id_of(max_tokens)
+            other.max_tokens, other.model_id = max_tokens, self.model.id_of(max_tokens)
             other._query_vectors = QueryVectorCache(
                 other._encode_one, pool=self._query_workers, size=self._query_cache_size
             )
@@ -215,36 +220,36 @@ class Encoder:
 
     def of_model(self, model_id: str) -> "Encoder | None":
         """The encoder of this model id; None for another model than the loaded one."""
-        window = window_of(model_id)
+        window = self.model.window_of(model_id)
         return None if window is None else self.with_window(window)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Vectors float32[n, 384], unit length, in the texts' order; text beyond the window is ignored.
+        """Vectors of texts, float32[n, width], unit length, in their order; text beyond the window is ignored.
 
         Raises:
             ModelUnavailable: the process is ending.
         """
-        rows, places = _unique(self._tokenizer.ids(texts, max_tokens=self.max_tokens))
-        vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
+        rows, places = _unique(self._ids(texts, self.model.text_prefix))
+        vectors = np.empty((len(rows), self.model.width), dtype=np.float32)
         batches = list(plan_batches([len(row) for row in rows]))
         runs = [[rows[index] for index in batch] for batch in batches]
         answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._run_unless_ending, runs)
         for batch, answer in zip(batches, answers, strict=True):
             vectors[batch] = answer
-        return vectors[places]
+        return self._centred(vectors)[places]
 
     def encode_unless(self, texts: Sequence[str], is_gone: threading.Event) -> Vectors | None:
         """The vectors as encode() returns them, computed in this thread; None as soon as `is_gone` is set."""
-        rows, places = _unique(self._tokenizer.ids(texts, max_tokens=self.max_tokens))
-        vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
+        rows, places = _unique(self._ids(texts, self.model.text_prefix))
+        vectors = np.empty((len(rows), self.model.width), dtype=np.float32)
         for batch in plan_batches([len(row) for row in rows]):
             if is_gone.is_set():
                 return None
             vectors[batch] = self._session.run([rows[index] for index in batch])
-        return vectors[places]
+        return self._centred(vectors)[places]
 
     def encode_query(self, text: str) -> Vectors:
-        """Vector float32[384] of a query, unit length, read-only; the last few thousand are cached."""
+        """Vector float32[width] of a query, unit length, read-only; the last few thousand are cached."""
         return self._query_vectors.here(text).result()
 
     def question_vector(self, text: str) -> "Future[Vectors]":
@@ -268,12 +273,12 @@ class Encoder:
         Raises:
             ValueError: `reserve` leaves less than 16 tokens.
         """
-        window = self.max_tokens - _SPECIAL_TOKENS - reserve
+        window = self.max_tokens - self._added_tokens - reserve
         return split_text(text, self._tokenizer, window=window, overlap=overlap)
 
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
         """Windows of each text, as split() with the text's own value of `reserves`."""
-        limits = [self.max_tokens - _SPECIAL_TOKENS - reserve for reserve in reserves]
+        limits = [self.max_tokens - self._added_tokens - reserve for reserve in reserves]
         return [
             [Window(0, len(text), count)]
             if count <= limit and limit >= _MIN_WINDOW
@@ -284,11 +289,18 @@ class Encoder:
         ]
 
     def _encode_one(self, text: str) -> Vectors:
-        rows = self._tokenizer.ids([text], max_tokens=self.max_tokens)
+        rows = self._ids([text], self.model.question_prefix)
         with self._query_permits:
-            vector: Vectors = self._session.run(rows)[0]
+            vector: Vectors = self._centred(self._session.run(rows))[0]
         vector.setflags(write=False)  # every caller gets the same array
         return vector
+
+    def _ids(self, texts: Sequence[str], prefix: str) -> list[list[int]]:
+        read = [prefix + text for text in texts] if prefix else texts
+        return self._tokenizer.ids(read, max_tokens=self.max_tokens)
+
+    def _centred(self, vectors: Vectors) -> Vectors:
+        return vectors if self._centre is None else unit_rows(vectors - self._centre)
 
     def _run(self, rows: list[list[int]]) -> Vectors:
         with self._permits:

@@ -17,25 +17,19 @@ import numpy as np
 from django.conf import settings
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.model import (
-    MODEL_ID,
-    NAME,
-    TOKENIZER_FILE,
-    ModelUnavailable,
-    OnnxSession,
-    TextTokenizer,
-    Vectors,
-    model_id_of,
-)
+from memories.embedding.manifest import BUILT_IN, MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
+from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
-INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
+CENTRE_FILE: Final = "centre.npy"
+REFERENCE_FILE: Final = "reference.npy"  # of a model that Loci does not ship the vectors of
+_INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
 @dataclass(frozen=True)
 class ModelManifest:
-    """Contents of model.json: how the files were built, their hashes and sizes."""
+    """Contents of model.json: how the files were built, their hashes and sizes, and the model, which MiniLM's leaves out."""
 
     model_id: str
     precision: str
@@ -45,6 +39,7 @@ class ModelManifest:
     weights_sha256: str
     sha256: dict[str, str]
     size_bytes: dict[str, int]
+    model: Model = MINILM
 
 
 @dataclass(frozen=True)
@@ -81,25 +76,34 @@ class ModelFolder:
             OSError: model.json cannot be read.
         """
         try:
-            return ModelManifest(**json.loads(self.manifest.read_text(encoding="utf-8")))
+            values = json.loads(self.manifest.read_text(encoding="utf-8"))
+            model = Model.of_json(values["model"]) if "model" in values else MINILM
+            return ModelManifest(**values | {"model": model})
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.manifest} is not a valid manifest: {error}") from error
 
     def write_manifest(self, manifest: ModelManifest) -> None:
         """Write model.json."""
-        text = json.dumps(asdict(manifest), indent=2) + "\n"
+        values = asdict(manifest)
+        if manifest.model == MINILM:
+            del values["model"]
+        text = json.dumps(values, indent=2) + "\n"
         self.manifest.write_text(text, encoding="utf-8")
+
+    def reference(self, manifest: ModelManifest) -> "Reference":
+        """What the model's vectors are compared with."""
+        shipped, own = read_reference(), self.path / REFERENCE_FILE
+        return replace(shipped, vectors=np.load(own)) if REFERENCE_FILE in manifest.sha256 else shipped
 
     def size_bytes(self) -> int:
         """Total size of the installed files, 0 if there are none."""
-        files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
-        return sum(file.stat().st_size for file in files if file.is_file())
+        return sum(file.stat().st_size for file in self.path.glob("*") if file.is_file())
 
     def wrong_sizes(self, manifest: ModelManifest) -> list[str]:
         """Names of missing or truncated files (by size, which costs nothing)."""
         return [
             name
-            for name in sorted({*INSTALLED_FILES, *manifest.size_bytes})
+            for name in sorted({*_INSTALLED_FILES, *manifest.size_bytes})
             if not (file := self.path / name).is_file()
             or file.stat().st_size != manifest.size_bytes.get(name)
         ]
@@ -111,9 +115,28 @@ class ModelFolder:
         return missing + [name for name in present if sha256_of(self.path / name) != manifest.sha256[name]]
 
 
-def model_folder(home: Path) -> ModelFolder:
-    """The model's folder under Loci's home folder."""
-    return ModelFolder(home / "models" / NAME)
+_CHOICE: Final = "in-use"  # the file next to the models' folders that names one of them
+
+
+def model_folder(home: Path, name: str = "") -> ModelFolder:
+    """A model's folder under Loci's home folder; without a name, that of the chosen one."""
+    return ModelFolder(home / "models" / (name or _chosen_name(home)))
+
+
+def _chosen_name(home: Path) -> str:
+    try:
+        # Each recall asks; with a Path it takes twice as long.
+        with open(f"{home}/models/{_CHOICE}", encoding="utf-8") as file:  # noqa: PTH123
+            return file.read().strip()
+    except OSError:
+        return MINILM.name
+
+
+def choose_model(folder: ModelFolder) -> None:
+    """Compute vectors with this model from now on, in each process of the home folder that it is in."""
+    choice = folder.path.with_name(_CHOICE)
+    choice.with_suffix(".new").write_text(f"{folder.path.name}\n", encoding="utf-8")
+    choice.with_suffix(".new").replace(choice)  # at once: others read it meanwhile
 
 
 def sha256_of(path: Path) -> str:
@@ -133,7 +156,7 @@ _VECTORS: Final = Path(__file__).with_name("reference.npy")
 
 @dataclass(frozen=True)
 class Reference:
-    """Sentences and their vectors, float32[n, 384]."""
+    """Sentences and their vectors, float32[n, width]."""
 
     sentences: tuple[str, ...]
     vectors: Vectors
@@ -141,14 +164,14 @@ class Reference:
 
 @cache
 def read_reference() -> Reference:
-    """The reference shipped with Loci."""
+    """The reference shipped with Loci, of MiniLM; other models have theirs in their folder."""
     return Reference(tuple(json.loads(_SENTENCES.read_text(encoding="utf-8"))), np.load(_VECTORS))
 
 
-def lowest_cosine(encoder: Encoder, *, sentences: int | None = None) -> float:
+def lowest_cosine(encoder: Encoder, reference: Reference, *, sentences: int | None = None) -> float:
     """Lowest cosine to the reference among the first `sentences` (None: all); 1 is equal."""
-    vectors = encoder.encode(read_reference().sentences[:sentences])
-    cosines = np.sum(vectors * read_reference().vectors[: len(vectors)], axis=1)
+    vectors = encoder.encode(reference.sentences[:sentences])
+    cosines = np.sum(vectors * reference.vectors[: len(vectors)], axis=1)
     # NaN is not below any limit, so it counts as the worst.
     return float(np.nan_to_num(cosines, nan=-1.0).min())
 
@@ -158,7 +181,16 @@ WAIT_S = 3.0  # how long a recall waits while the model loads
 
 logger = logging.getLogger(__name__)
 
-INSTALL_HINT: Final = "Run `loci model install`."
+_INSTALL_HINT: Final = "Run `loci model install`."
+
+
+def hint_of(folder: ModelFolder, *, again: bool = False) -> str:
+    """The command that installs a folder's model; `again`: in the place of a damaged one."""
+    name = folder.path.name
+    if name != MINILM.name:
+        return f"Run `loci model add {next((short for short, model in BUILT_IN.items() if model.name == name), name)}`."
+    return "Run `loci model install --force`." if again else _INSTALL_HINT
+
 
 State = Literal["absent", "loading", "ready", "failed", "installed"]
 
@@ -179,7 +211,7 @@ class _ModelLoader:
     """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes."""
 
     def __init__(self, folder: ModelFolder, *, threads: int) -> None:
-        self.folder = folder
+        self.folder, self.name = folder, folder.path.name
         self._threads = threads
         self._lock = threading.Lock()
         self._done = threading.Event()
@@ -194,7 +226,7 @@ class _ModelLoader:
             return self._encoder
         if not self.start():
             raise ModelUnavailable(
-                f"No embedding model is installed at {self.folder.path}.", hint=INSTALL_HINT
+                f"No embedding model is installed at {self.folder.path}.", hint=hint_of(self.folder)
             )
         self._done.wait(timeout_s)
         if self._encoder is not None:
@@ -202,7 +234,7 @@ class _ModelLoader:
         if self._done.is_set():
             raise ModelUnavailable(
                 f"The embedding model at {self.folder.path} failed to load: {self._failure}",
-                hint="Run `loci model install --force`.",
+                hint=hint_of(self.folder, again=True),
             )
         raise ModelUnavailable(
             f"The embedding model is still loading after {timeout_s:g} s.",
@@ -253,14 +285,17 @@ class _ModelLoader:
 
 def folder_status(folder: ModelFolder) -> ModelStatus:
     """State of a folder: absent, installed, or failed if files are missing or truncated."""
-    status = ModelStatus("absent", MODEL_ID, folder.path, "", folder.size_bytes(), INSTALL_HINT)
+    name = folder.path.name
+    model_id = MODEL_ID if name == MINILM.name else name
+    status = ModelStatus("absent", model_id, folder.path, "", folder.size_bytes(), hint_of(folder))
     if folder.stamp() is None:
         return status
     try:
         manifest = _read_usable_manifest(folder)
     except (OSError, ValueError) as error:
         return replace(status, state="failed", detail=str(error))
-    return replace(status, state="installed", precision=manifest.precision, detail=f"from {manifest.source}")
+    status = replace(status, model_id=manifest.model_id, precision=manifest.precision)
+    return replace(status, state="installed", detail=f"from {manifest.source}")
 
 
 def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 4096) -> Encoder:
@@ -270,13 +305,16 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         ValueError: truncated files, another model, or other vectors.
         OSError: a file cannot be read.
     """
-    _read_usable_manifest(folder)
-    tokenizer = TextTokenizer(folder.tokenizer)
+    manifest = _read_usable_manifest(folder)
+    tokenizer, reference = TextTokenizer(folder.tokenizer), folder.reference(manifest)
+    centre = np.load(folder.path / CENTRE_FILE) if manifest.model.centre else None
     for exact_sums in (False, True):  # without VNNI, an x86 processor's fast sums of bytes may overflow
         session = OnnxSession(folder.graph, exact_sums=exact_sums)
-        encoder = Encoder(tokenizer, session, threads=threads, query_cache=query_cache)
+        encoder = Encoder(
+            tokenizer, session, model=manifest.model, centre=centre, threads=threads, query_cache=query_cache
+        )
         # Also warms up the session: the first run allocates memory.
-        if (cosine := lowest_cosine(encoder, sentences=1)) >= _MIN_FIRST_COSINE:
+        if (cosine := lowest_cosine(encoder, reference, sentences=1)) >= _MIN_FIRST_COSINE:
             _return_freed_memory()  # reading the weights frees tens of MB
             return encoder
     raise ValueError(f"The model's vectors differ from the reference: cosine {cosine:.6f}.")
@@ -296,51 +334,71 @@ def _read_usable_manifest(folder: ModelFolder) -> ModelManifest:
         OSError: the manifest cannot be read.
     """
     manifest = folder.read_manifest()
-    if manifest.model_id != MODEL_ID:
-        raise ValueError(f"The model is {manifest.model_id}; this version of Loci needs {MODEL_ID}.")
+    if manifest.model_id != (needed := manifest.model.id_of(WINDOW)):
+        raise ValueError(f"The model is {manifest.model_id}; this version of Loci needs {needed}.")
     if wrong := folder.wrong_sizes(manifest):
         raise ValueError(f"Missing or truncated: {', '.join(wrong)}.")
     return manifest
 
 
-_loaders: dict[Path, _ModelLoader] = {}
+_loaders: dict[tuple[str, str], _ModelLoader] = {}  # by home folder and name
 
 # A fork copies neither the loading thread nor the workers: the child loads its own.
 os.register_at_fork(after_in_child=_loaders.clear)
 
 
-def _current_loader() -> _ModelLoader:
-    """The process's loader of the model under the home folder."""
-    folder = model_folder(settings.LOCI.home)
-    options = settings.LOCI.embedding
+def _loader_of(name: str = "") -> _ModelLoader:
+    """The process's loader of a model under the home folder; without a name, of the chosen one."""
+    home = settings.LOCI.home
+    key = (str(home), name or _chosen_name(home))
     # Two threads may each create one; `setdefault` keeps a single one, and nothing is loaded before `start`.
-    return _loaders.get(folder.path) or _loaders.setdefault(
-        folder.path, _ModelLoader(folder, threads=options.threads)
+    return _loaders.get(key) or _loaders.setdefault(
+        key, _ModelLoader(model_folder(home, key[1]), threads=settings.LOCI.embedding.threads)
     )
 
 
-def get_encoder(*, timeout_s: float | None = None) -> Encoder:
-    """This process's encoder, loaded on first use.
+def get_encoder(model_id: str = "", *, timeout_s: float | None = None) -> Encoder:
+    """This process's encoder, loaded on first use: of the model with this id if it is installed, else of the chosen one.
 
     Waits up to `timeout_s` (None: WAIT_S) for a model that is loading. Finds a model that another
-    process has installed meanwhile.
+    process has installed meanwhile. While the index's model is the chosen one, no other stays in memory.
 
     Raises:
         ModelUnavailable: not installed, failed to load, or still loading; the hint names the command to run.
     """
     wait_s = WAIT_S if timeout_s is None else timeout_s
-    return _current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
+    loader, name = _loader_of(), name_of(model_id)
+    if name and name != loader.name:
+        other = _loader_of(name)
+        loader = other if other.folder.stamp() is not None else loader
+    elif name and len(_loaders) > 1:
+        for key in [*_loaders]:
+            if key[0] == str(settings.LOCI.home) and key[1] != name:
+                _loaders.pop(key, None)
+    return loader.get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
+
+
+def configured_model() -> Model | None:
+    """The chosen model; None if it is not installed. Loads nothing."""
+    folder = _loader_of().folder
+    if folder.path.name == MINILM.name:
+        return MINILM
+    try:
+        return folder.read_manifest().model
+    except (OSError, ValueError):
+        return None
 
 
 def configured_model_id() -> str:
-    """Model id of vectors computed with the current settings; loads nothing."""
-    return model_id_of(settings.LOCI.embedding.window_tokens)
+    """Model id of vectors computed with the chosen model and the current settings; empty if it is not installed."""
+    model = configured_model()
+    return model.id_of(settings.LOCI.embedding.window_tokens) if model else ""
 
 
 def warm_up() -> None:
     """Start loading in a background thread and return at once; never raises."""
     try:
-        _current_loader().start()
+        _loader_of().start()
     except Exception as error:  # a server also starts without its model
         logger.warning("The embedding model cannot be loaded: %s", error)
 
@@ -354,5 +412,13 @@ def unload() -> None:
 
 
 def model_status() -> ModelStatus:
-    """State of the model in this process, without loading it."""
-    return _current_loader().status()
+    """State of the chosen model in this process, without loading it."""
+    return _loader_of().status()
+
+
+def installed_models(home: Path) -> list[ModelStatus]:
+    """The models under the home folder, by name."""
+    return [
+        folder_status(ModelFolder(file.parent))
+        for file in sorted((home / "models").glob(f"*/{MANIFEST_FILE}"))
+    ]

@@ -39,7 +39,7 @@ class LongText(NamedTuple):
 
 
 class LongVectors(NamedTuple):
-    """The windows of a long text with their vectors (float32[n, 384]); None: there was no room in the queue."""
+    """The windows of a long text with their vectors (float32[n, width]); None: there was no room in the queue."""
 
     spans: Sequence[Window]
     vectors: Vectors | None

@@ -1,4 +1,4 @@
-"""The model: its published files, the id stored with every vector, its tokenizer, and the session that makes unit vectors of token ids."""
+"""The model at work: its tokenizer, and the session that makes unit vectors of token ids."""
 
 import os
 import re
@@ -12,38 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from access.errors import Unavailable
-
-NAME: Final = "all-MiniLM-L6-v2"
-REPOSITORY: Final = "sentence-transformers/all-MiniLM-L6-v2"
-REVISION: Final = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
-DIMENSIONS: Final = 384
-MAX_TOKENS: Final = 256
-
-# Published SHA-256 of the two files that determine the vectors; files from every source must match.
-WEIGHTS_FILE: Final = "model.safetensors"
-WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-TOKENIZER_FILE: Final = "tokenizer.json"
-TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-
-# Increased when the text embedded for a memory is composed differently.
-_TEXT_RECIPE: Final = "r1"
-
-# Name @ revision / window / pooling / recipe. Not a file's hash: fp32 and fp16 weights produce the same vectors, and
-# 8-bit ones are so close (cosine 0.9992) that both kinds are compared with each other.
-_BEFORE_WINDOW: Final = f"{NAME}@{REVISION[:8]}/"
-_AFTER_WINDOW: Final = f"/mean/{_TEXT_RECIPE}"
-MODEL_ID: Final = f"{_BEFORE_WINDOW}{MAX_TOKENS}{_AFTER_WINDOW}"
-
-
-def model_id_of(window: int) -> str:
-    """Id of the model with a window of this many tokens."""
-    return f"{_BEFORE_WINDOW}{window}{_AFTER_WINDOW}"
-
-
-def window_of(model_id: str) -> int | None:
-    """Window (tokens) of a model that differs from ours in its window only; None for any other model."""
-    window = model_id.removeprefix(_BEFORE_WINDOW).removesuffix(_AFTER_WINDOW)
-    return int(window) if window.isdecimal() and model_id == model_id_of(int(window)) else None
 
 
 class ModelUnavailable(Unavailable):
@@ -124,7 +92,11 @@ class TextTokenizer:
         # The published file truncates at 128 and pads everything to 128.
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self.counts = TokenCounts(self._count_all, self._count_words).counts
+        # Only such a tokenizer looks at each word alone.
+        splits_words = type(self._tokenizer.model).__name__ == "WordPiece"
+        self.counts = (
+            TokenCounts(self._count_all, self._count_words).counts if splits_words else self._count_all
+        )
 
     def ids(self, texts: Sequence[str], *, max_tokens: int) -> list[list[int]]:
         """Ids of each text with [CLS] and [SEP], truncated to `max_tokens` (the [SEP] stays)."""
@@ -167,6 +139,16 @@ def _encodable(text: str) -> str:
 Vectors = npt.NDArray[np.float32]
 
 
+def import_onnxruntime() -> Any:
+    """A compiled library of 50 MB, loaded only by processes that embed."""
+    # Official builds (1.29 and later, also on Linux) report usage over the network, keep a device id in the user's
+    # cache folder and run a thread that aborts forked children. The variable is read once, at import.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime  # noqa: PLC0415
+
+    return onnxruntime
+
+
 class OnnxSession:
     """Runs the graph on the caller's thread. Safe to share between threads.
 
@@ -176,12 +158,7 @@ class OnnxSession:
 
     def __init__(self, path: Path, *, exact_sums: bool = False) -> None:
         """Load the graph; `exact_sums` is slower, for processors whose fast sums of bytes overflow."""
-        # Official builds (1.29 and later, also on Linux) report usage over the network, keep a device id in the user's
-        # cache folder and run a thread that aborts forked children. The variable is read once, at import.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        # A compiled library of 50 MB, loaded only by processes that embed.
-        import onnxruntime  # noqa: PLC0415
-
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
@@ -195,7 +172,7 @@ class OnnxSession:
         )
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        """Encode one batch of token ids, padded to its longest row: float32[n, 384], unit length."""
+        """Encode one batch of token ids, padded to its longest row: float32[n, width], unit length."""
         ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for index, row in enumerate(rows):
@@ -203,5 +180,9 @@ class OnnxSession:
             mask[index, : len(row)] = 1
         [vectors] = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})
         # The graph's own lengths are off by a rounding, which would show in the last digit of a score.
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / lengths, dtype=np.float32)
+        return unit_rows(vectors)
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """The vectors at unit length."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)

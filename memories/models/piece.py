@@ -7,7 +7,7 @@ from memories.models.vector_field import VectorField
 
 
 class Piece(models.Model):
-    """Characters `start` to `end` of a memory's content with their vector (float32[384], unit length, little-endian).
+    """Characters `start` to `end` of a memory's content with their vector (float32[width], unit length, little-endian).
 
     `embedding` is None while the vector is owed. `model` names the model and recipe behind it; vectors of two models
     are never compared. `key` is the row's key in the vector index.
@@ -48,7 +48,7 @@ class Unprobed(models.Model):
 
 
 class IndexState(models.Model):
-    """A named value of the instance: `model` is the id of the model whose vectors are searched.
+    """A named value of the instance: `model` is the id of the model whose vectors are searched, `width` how many numbers they have.
 
     `withdrawn` and `withdrawn KEY` are the stamps of withdrawn texts, of global ones and of a group's (withdrawn.sql).
     `default_scope` is the rule for scopes of a store that is older than the setting (memories/draft/__init__.py).

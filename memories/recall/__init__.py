@@ -1,14 +1,14 @@
 """The read path: recall() finds the memories worth knowing for a question, explains them, and abstains if there are none."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -39,6 +39,7 @@ from memories.recall.budget import Fitting, Frame, counting_encoder
 from memories.recall.choosing import fit_hits
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
+    Question,
     RecallRequest,
     check_narrowing,
     choose_encoder,
@@ -97,7 +98,9 @@ def _recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
         return _recall_ids(actor, request, started=started)
     while True:
         mode = request.mode or settings.LOCI.retrieval.mode
-        encoder, degraded = choose_encoder(mode)  # may wait for a loading model, so before taking a slot
+        encoder, degraded = choose_encoder(
+            mode, is_checked_later=True
+        )  # may wait for a loading model: no slot yet
         # Do not take a slot inside a transaction: waiting would hold the write lock.
         with nullcontext() if connection.in_atomic_block else CORES.taken(actor.person):
             answer = _answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
@@ -125,15 +128,16 @@ def _answer_query(
     visibility = replace(
         visibility, without_sources=frozenset(without), tells_ahead=not visibility.is_history
     )
-    ranking = find_ranking(question, visibility, mode=mode, trace=trace)
+    keys = (group.key,) if group is not None else ()
+    try:
+        ranking = find_ranking(question, visibility, mode=mode, trace=trace)
+    except (ValueError, DatabaseError):  # vectors of two widths are not even compared
+        if _is_outdated(question, encoder, read_index_state(keys)):
+            return None
+        raise
     check_time()
-    state = read_index_state((group.key,) if group is not None else ())
-    if (
-        encoder is not None
-        and question.vector is not None
-        and state.get("model", "") not in ("", encoder.model_id)
-    ):
-        # The query's vector is of another model than the index's by now; only vectors of one model compare.
+    state = read_index_state(keys)
+    if _is_outdated(question, encoder, state):
         return None
     with one_index_state(state):
         frame = Frame(group.slug, degraded=degraded)
@@ -153,6 +157,13 @@ def _answer_query(
     if not request.is_trial:
         _count_recall(actor, group, request.query, answer)
     return answer
+
+
+def _is_outdated(question: Question, encoder: Encoder | None, state: Mapping[str, str]) -> bool:
+    """Whether the question's vector is of another model than the index's by now: only vectors of one model compare."""
+    if encoder is None or question.vector is None:
+        return False
+    return state.get("model", "") not in ("", encoder.model_id)
 
 
 def _any_sleeps(visibility: Visibility) -> bool:

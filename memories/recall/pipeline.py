@@ -284,7 +284,8 @@ def _find_crowded_out(
         return []
     only = replace(visibility, trusts=frozenset({Trust.VERIFIED.value}))
     hits = search_index().nearest(resolve_vector(question.vector), only, limit=CROWDED_OUT)
-    return [hit.key for hit in hits if hit.score >= ABOUT_COSINE and hit.key not in gathered.rows]
+    about = [hit.key for hit in hits if question.model.question_cosine(hit.score) >= ABOUT_COSINE]
+    return [key for key in about if key not in gathered.rows]
 
 
 @cache
@@ -406,7 +407,7 @@ class _Pairs:
 
 
 def vectors_of(keys: Sequence[int]) -> Mapping[int, np.ndarray]:
-    """The vectors of the memories' pieces, float32[n, 384], by the memories' keys."""
+    """The vectors of the memories' pieces, float32[n, width], by the memories' keys."""
     found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
     for piece in read_pieces(keys, indexed_model()):
         found[piece.memory_id].append(as_vector(piece.embedding))

@@ -10,6 +10,7 @@ from access.actor import Actor
 from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
+from memories.embedding.manifest import MINILM, Model
 from memories.language.cleaning import clean_text
 from memories.language.dates.spans import NamedTime
 from memories.language.dates.written import MONTH_NUMBER, read_times
@@ -79,6 +80,7 @@ class Question:
     text: str
     match: Match | None
     vector: Future[Vector] | None
+    model: Model = MINILM  # of the vector
     dates: tuple[NamedTime, ...] = ()
     time_words: str = ""
     is_time_alone: bool = False
@@ -118,13 +120,14 @@ def understand(
         text=text,
         match=match,
         vector=encoder.question_vector(meant) if encoder else None,
+        model=encoder.model if encoder else MINILM,
         dates=read.times,
         time_words=read.words,
         is_time_alone=read.is_alone,
         names=names_in(text),
         person_names=person_names_in(text),
         asks_state=_STATE.search(text) is not None,
-        readable=readable_share(text),
+        readable=1.0 if encoder and not encoder.model.is_english else readable_share(text),
         is_english=is_english(text),
         subject_words=frozenset(content_words(text)),
         identifiers=identifiers_in(text),
@@ -200,9 +203,12 @@ def check_narrowing(narrowing: Narrowing) -> None:
             clean_text(value, field=name, max_chars=MAX_FILTER_CHARS)
 
 
-def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
-    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
-    encoder, indexed = encoder_for_index(is_checked_later=True)
+def choose_encoder(mode: str, *, is_checked_later: bool = False) -> tuple[Encoder | None, str]:
+    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain.
+
+    `is_checked_later`: as for encoder_for_index().
+    """
+    encoder, indexed = encoder_for_index(is_checked_later=is_checked_later)
     if mode == "keyword":
         return encoder, ""
     if encoder is None:

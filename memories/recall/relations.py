@@ -406,11 +406,11 @@ def _score(
         onward = (key for key in every if key not in found.ends)
         ways += [(one, key) for key in onward if {*every[one].roots} & {*every[key].roots}]
     vectors = _vectors_of([". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]], encoder)
-    cosines = vectors @ question.vector.result()
+    cosines = map(question.model.question_cosine, (vectors @ question.vector.result()).tolist())
     scores = dict[int, float]()
-    for way, cosine in zip(ways, cosines.tolist(), strict=False):
+    for way, cosine in zip(ways, cosines, strict=False):
         for key in way:
-            scores[key] = max(scores.get(key, -1.0), float(cosine))
+            scores[key] = max(scores.get(key, -1.0), cosine)
     return scores
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from access.limits.deadline import check_time
 from access.visibility import Visibility
+from memories.embedding.manifest import MINILM, Model
 from memories.language.dates.spans import NamedTime
 from memories.language.word_forms import root
 from memories.recall.dates import day_of_row, is_of, is_told
@@ -130,7 +131,7 @@ def find_candidates(
         also=also,
     )
     trace.add("candidates", keyword=len(found.words), vector=len(found.nearest), limit=limit)
-    candidates = merge(found)
+    candidates = merge(found, question.model)
 
     def numbers() -> Iterator[tuple[int, dict[str, float]]]:
         for c in candidates:
@@ -142,10 +143,10 @@ def find_candidates(
     return candidates, found.rows
 
 
-def merge(found: HybridHits) -> list[Candidate]:
-    """One candidate per memory, from the hits of both searches and the scores looked up for the other one."""
+def merge(found: HybridHits, model: Model = MINILM) -> list[Candidate]:
+    """One candidate per memory, from the hits of both searches and the scores looked up for the other one; `model` is the vector's."""
     keyword = dict(found.words) | found.keyword
-    vector = dict(found.nearest) | found.vector
+    vector = {k: model.question_cosine(cosine) for k, cosine in (dict(found.nearest) | found.vector).items()}
     keyword_rank = {hit.key: rank for rank, hit in enumerate(found.words, start=1)}
     vector_rank = {hit.key: rank for rank, hit in enumerate(found.nearest, start=1)}
     keys = dict.fromkeys([*keyword_rank, *vector_rank, *found.extra])

@@ -17,6 +17,7 @@ from memories.search.schema import (
     created_names,
     fill_group_use,
     fill_search_rows,
+    set_width,
     words_sql,
 )
 from storage.compiled_queries import fetch
@@ -107,7 +108,7 @@ class SearchIndex(PostingReader):
         return best_words(find_matches(match, visibility, self), visible, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """The `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
+        """The `limit` memories whose best piece is nearest to `vector` (float32[width]) by cosine, best first."""
         return self.search_near(vector, visibility, RowReader(visibility), limit=limit).best(())
 
     @abstractmethod
@@ -192,7 +193,12 @@ class SearchIndex(PostingReader):
             self.fill_vectors()
 
     def switch_model(
-        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
+        self,
+        model: str,
+        *,
+        width: int,
+        is_complete: Callable[[], bool],
+        progress: Callable[[int, int], None],
     ) -> bool:
         """Switch to the vectors of another model in one transaction: searches see the old ones until its commit, writers wait.
 
@@ -204,6 +210,7 @@ class SearchIndex(PostingReader):
                 return False
             with connection.cursor() as cursor:
                 cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
+            set_width(connection, width)
             count = self.fill_vectors()
         progress(count, count)
         return True

@@ -10,6 +10,8 @@ from typing import Protocol
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from access.additions import additions
+from memories.embedding import configured_model
+from memories.embedding.manifest import MINILM
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 _SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
@@ -25,6 +27,10 @@ _CREATES = re.compile(
 )
 _CODE = re.compile(r"CREATE\s+(TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
 _GREATEST = {"postgresql": "GREATEST"}  # where the greatest of two values is not MAX
+_WIDTH = "{width}"  # in a statement: that of the index's vectors
+_SET_WIDTH = """
+INSERT INTO index_state (name, value) VALUES ('width', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+"""
 _WORDS_OF = re.compile(r"\{words of (\w+)\}")
 
 
@@ -128,7 +134,40 @@ def apply_index_schema(
     """Create missing virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
     with connection.cursor() as cursor:
         for statement in statements(connection.vendor, files, folder):
-            cursor.execute(statement.sql)
+            sql = statement.sql
+            if _WIDTH in sql:
+                sql = sql.replace(_WIDTH, str(index_width(connection)))
+            cursor.execute(sql)
+
+
+def index_width(connection: BaseDatabaseWrapper) -> int:
+    """The width of the vectors that the index holds, or would hold: as many numbers as those of its model have."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, value FROM index_state WHERE name IN ('model', 'width')")
+        state = dict(cursor.fetchall())
+    if "width" in state:
+        return int(state["width"])
+    model = None if "model" in state else configured_model()  # the first models were all as wide as MiniLM
+    return (model or MINILM).width
+
+
+def set_width(connection: BaseDatabaseWrapper, width: int) -> None:
+    """Make the index hold vectors of this width: tables of vectors of another are made anew, empty; in the caller's transaction."""
+    if width != index_width(connection):
+        with connection.cursor() as cursor:
+            cursor.execute(_SET_WIDTH, [str(width)])
+        remake_vector_tables(connection)
+
+
+def remake_vector_tables(connection: BaseDatabaseWrapper) -> None:
+    """Make every table of vectors anew, as wide as the index's state says, with what its own statements fill it with."""
+    with connection.cursor() as cursor:
+        for statement in _all_statements(connection.vendor):
+            if _WIDTH in statement.sql and (made := _CREATES.search(statement.sql)):
+                cursor.execute(f"DROP TABLE IF EXISTS {made[2]}")
+    apply_index_schema(connection)
+    for other in _other_schemas():
+        other.apply(connection)
 
 
 def renew_triggers(connection: BaseDatabaseWrapper) -> None:

@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 from numpy.typing import NDArray
 
 from memories.draft import Draft
-from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, get_encoder
+from memories.embedding import Encoder, ModelUnavailable, Window, get_encoder
 from memories.embedding.long_texts import (
     MAX_WINDOWS,
     TOO_LONG,
@@ -26,6 +26,7 @@ from memories.embedding.long_texts import (
     known_vectors,
 )
 from memories.models import IndexState, Memory, Piece
+from memories.search.schema import set_width
 from memories.types import Type
 from storage.bulk import ManyInsert
 from storage.call_state import CallState
@@ -45,7 +46,7 @@ _last_models: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """A text's pieces with their vectors (float32[n, 384]); if they are computed later, one piece and no vector.
+    """A text's pieces with their vectors (float32[n, width]); if they are computed later, one piece and no vector.
 
     `owed_because` is the reason for that; empty if no model is available.
     """
@@ -101,8 +102,8 @@ def embedded_text(text: str, valid_from: datetime | None) -> str:
 def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
     """The encoder; None if no model is available, and the reason is logged.
 
-    While the index holds vectors of another window than the settings' (until all are re-embedded), this is the encoder
-    for that window, so that new vectors can be compared with the stored ones.
+    While the index holds vectors of another model or window than the chosen one (until all are re-embedded), this is the
+    encoder of that one if it is installed, so that new vectors can be compared with the stored ones.
     """
     return encoder_for_index(timeout_s=timeout_s)[0]
 
@@ -114,15 +115,17 @@ def encoder_for_index(
 
     `is_checked_later`: the caller reads the index's state afterwards, so that the model of the last time will do.
     """
+    last = _last_models.get(str(connection.settings_dict["NAME"]), "") if is_checked_later else ""
+    indexed = last or indexed_model()
     try:
-        encoder = get_encoder(timeout_s=timeout_s)
+        encoder = get_encoder(indexed, timeout_s=timeout_s)
     except ModelUnavailable as absent:
         _warn_absent(str(absent))
-        return None, indexed_model()
-    if is_checked_later and _last_models.get(str(connection.settings_dict["NAME"])) == encoder.model_id:
-        return encoder, encoder.model_id
-    indexed = indexed_model()
-    return encoder.of_model(indexed) or encoder, indexed
+        return None, indexed
+    found = encoder.of_model(indexed)
+    if last and found is None:  # perhaps of another model since then
+        return encoder_for_index(timeout_s=timeout_s)
+    return found or encoder, indexed
 
 
 @lru_cache(maxsize=1)  # each caller meets the same reason while the model loads: one line is enough
@@ -164,7 +167,7 @@ def _exceeds_windows(text: str, encoder: Encoder) -> bool:
 
 def _owed_text(passage: Passage, *, because: str = "") -> EmbeddedText:
     """A text whose vectors are computed later: one piece without a vector."""
-    empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
+    empty = np.zeros((0, 0), dtype=np.float32)
     return EmbeddedText((Window(0, len(passage.content), 0),), empty, "", because)
 
 
@@ -218,7 +221,8 @@ def _tokens_of_whole_texts(count: int) -> CompiledQuery[tuple[int, int, str]]:
 
 def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
     """Insert the pieces of stored memories, in order and inside a transaction; the first model to write claims the index."""
-    claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
+    if (first := next((embedded for _, embedded in rows if embedded.model), None)) is not None:
+        claim_index(first.model, first.vectors.shape[1])
     if rows:
         PIECES.add_columns(_piece_columns(rows))
 
@@ -275,14 +279,14 @@ def indexed_model() -> str:
     return found[0] if found else ""
 
 
-def claim_index(model: str) -> None:
+def claim_index(model: str, width: int) -> None:
     """Make `model` the index's model if it has none yet, inside the transaction that writes the first vector."""
-    if model and not indexed_model():
-        IndexState.objects.get_or_create(name="model", defaults={"value": model})
+    if not indexed_model() and IndexState.objects.get_or_create(name="model", defaults={"value": model})[1]:
+        set_width(connection, width)
 
 
 def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
-    """A stored embedding as float32[384]; the caller leaves out pieces without one."""
+    """A stored embedding as float32[width]; the caller leaves out pieces without one."""
     return np.frombuffer(blob or b"", dtype="<f4")
 
 

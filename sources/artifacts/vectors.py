@@ -41,7 +41,7 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
     """Embed chunks without a vector; returns their number. Runs outside transactions and may be killed."""
     began, done = time.monotonic(), 0
     try:
-        encoder = get_encoder(timeout_s=MODEL_WAIT_S)
+        encoder = get_encoder(indexed_model(), timeout_s=MODEL_WAIT_S)
         encoder = encoder.of_model(indexed_model()) or encoder
     except ModelUnavailable:
         return 0
@@ -64,7 +64,7 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
 def _embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
     vectors = encoder.encode([_embedded_text(chunk) for chunk in batch])
     with transaction.atomic():
-        claim_index(encoder.model_id)
+        claim_index(encoder.model_id, encoder.model.width)
         for chunk, vector in zip(batch, vectors, strict=True):
             same = Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash)
             same.update(embedding=vector.astype("<f4").tobytes(), model=encoder.model_id)

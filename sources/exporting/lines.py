@@ -17,7 +17,8 @@ from access.actor import Actor
 from access.audit import OWN
 from access.models import AuditEntry, AuditHead, Group
 from access.models.audit import LEGACY
-from memories.embedding import DIMENSIONS, Window, configured_model_id
+from memories.embedding import Window, configured_model, configured_model_id
+from memories.embedding.manifest import MINILM
 from memories.models import Checkpoint, Doubt, Link, Memory, MemoryFinding, Piece, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
 from memories.store.pieces import EmbeddedText
@@ -75,7 +76,7 @@ def _piece_record(piece: Piece) -> dict[str, Any]:
 def carried_pieces(content: str, pieces: Any) -> EmbeddedText | None:
     """The pieces that a line carries for a text; None unless all are valid and made by the configured model."""
     try:
-        model = configured_model_id()
+        made_by, model = configured_model() or MINILM, configured_model_id()
         if not pieces or any(piece["model"] != model for piece in pieces):
             return None
         vectors = np.frombuffer(b"".join(base64.b64decode(p["embedding"]) for p in pieces), dtype="<f4")
@@ -83,9 +84,9 @@ def carried_pieces(content: str, pieces: Any) -> EmbeddedText | None:
     except (KeyError, TypeError, ValueError):
         return None
     fits = all(0 <= span.start < span.end <= len(content) and span.tokens >= 0 for span in spans)
-    if not fits or vectors.size != len(spans) * DIMENSIONS:
+    if not fits or vectors.size != len(spans) * (width := made_by.width):
         return None
-    vectors = vectors.reshape(-1, DIMENSIONS)
+    vectors = vectors.reshape(-1, width)
     squares = np.einsum("ij,ij->i", vectors, vectors)
     # NaN fails this comparison as well.
     is_unit = bool((np.abs(np.sqrt(squares) - 1) <= _UNIT_TOLERANCE).all())

@@ -19,7 +19,7 @@ from storage.version import install_extra
 _OLDEST_STANDARD = (3, 44, 0)
 MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
 _ENCRYPTING = {"sqlcipher": "sqlcipher3"}  # chosen by the setting storage.encryption alone
-INSTALL_HINT = (
+_INSTALL_HINT = (
     "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
     "then start again."
 )
@@ -51,7 +51,7 @@ def choose_driver(forced: str = "") -> Driver:
             return driver
         reasons.append(f"{name}: {driver.problem}")
     tried = "; ".join(reasons)
-    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {INSTALL_HINT}")
+    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {_INSTALL_HINT}")
 
 
 def driver_of_settings() -> Driver:
@@ -108,7 +108,7 @@ def find_missing_features(driver: Driver) -> list[_MissingFeature]:
     """The features that the driver lacks; empty if everything works."""
     if driver.module is None:
         message, _, hint = driver.problem.partition(". ")
-        return [_MissingFeature("loci.E001", message, hint or INSTALL_HINT)]
+        return [_MissingFeature("loci.E001", message, hint or _INSTALL_HINT)]
     with closing(driver.module.connect(":memory:")) as connection:
         found = [_check_full_text(connection, driver), _check_vectors(connection, driver)]
     return [missing for missing in found if missing is not None]
@@ -125,7 +125,7 @@ def _check_full_text(connection: Any, driver: Driver) -> _MissingFeature | None:
         return _MissingFeature(
             "loci.E002",
             f"SQLite {version} of {driver.name} has no full-text search with secure delete (FTS5 of 3.42 or newer): {error}",
-            INSTALL_HINT,
+            _INSTALL_HINT,
         )
     return None
 

@@ -120,6 +120,6 @@ def _as_written(*memories: Memory) -> None:
         memory.forms, memory.days = forms_of(memory.content), keep_days(memory.content, memory.moment)
         memory.save()
         embedded = embed_passages([Passage(memory.content)], encoder=available_encoder())[0]
-        claim_index(embedded.model)
+        claim_index(embedded.model, embedded.vectors.shape[1])
         for piece in piece_rows(memory, embedded):
             piece.save()

@@ -15,6 +15,7 @@ from django.db.models import Model
 from django.db.models.sql import InsertQuery
 
 from memories.models import IndexState
+from memories.search.schema import remake_vector_tables
 from storage.progress import Progress
 
 SOURCE, TARGET = DEFAULT_DB_ALIAS, "move_target"
@@ -69,6 +70,8 @@ def copy_tables(report: Progress) -> None:
         for count in _copy_rows(model):
             done += count
             report("copying", done, total)
+        if model is IndexState:
+            remake_vector_tables(target)
     IndexState.objects.using(TARGET).all().delete()  # the triggers have written there meanwhile
     for _ in _copy_rows(IndexState):
         pass

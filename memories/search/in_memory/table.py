@@ -1,5 +1,5 @@
-"""Vectors in memory: each piece's signs (48 bytes), the columns that a search filters by, and the vectors themselves in
-half precision (768 bytes) while they fit, which changes a cosine by less than 0.0001.
+"""Vectors in memory: each piece's signs (a bit for each number), the columns that a search filters by, and the vectors themselves in
+half precision while they fit, which changes a cosine by less than 0.0001.
 
 A search marks the rows that a Visibility may allow and selects the rows to compare exactly in two steps: first the thousand
 that share the most signs with the query, then of these the hundred or so with the greatest products of the query's numbers
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
-from memories.embedding import DIMENSIONS
+from memories.embedding.manifest import MINILM
 from memories.queries.visibility import OUTLASTS, is_as_of_now, may_hold, rules_of
 from memories.types import Scope, State, Trust, Type
 
@@ -84,7 +84,7 @@ def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, f
     return best
 
 
-WORDS = DIMENSIONS // 64
+EXACT_MB = 96  # of vectors, unless a setting says otherwise
 # Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
 # vectors, and 98.6 % of the true thirty best (docs/speed.md).
 _MIN_SIMILAR = 1000  # rows that share the most signs
@@ -141,7 +141,7 @@ class Columns:
     kind: NDArray[np.uint8]
     until: Keys
     at: Keys
-    signs: NDArray[np.uint64]  # [WORDS, rows]: the same word of all rows is contiguous
+    signs: NDArray[np.uint64]  # [width / 64, rows]: the same word of all rows is contiguous
     exact: _Halves | None
 
 
@@ -208,10 +208,11 @@ class VectorTable:
     row may be found or not, and the check of the rows themselves decides.
     """
 
-    def __init__(self, *, exact_mb: int = 96, expected: int = 0) -> None:
-        self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
-        capacity = int(expected * GROWTH)
-        self._part = _TableSnapshot(_empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
+    def __init__(self, *, exact_mb: int = EXACT_MB, expected: int = 0, width: int = MINILM.width) -> None:
+        """`width` is that of the vectors, a multiple of 64."""
+        self.width, self._exact_rows = width, exact_mb * 1024 * 1024 // (width * 2)
+        has_exact = 0 < self._exact_rows >= expected
+        self._part = _TableSnapshot(_empty_columns(int(expected * GROWTH), width, has_exact=has_exact), 0)
         self._filters = FilterCache()
         self._order = _MemoryOrder()
         self.deleted = 0
@@ -329,7 +330,7 @@ class VectorTable:
             _fill_rows(part.columns, slice(part.count, count), columns)
             part.count = count
             return
-        grown = _empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
+        grown = _empty_columns(int(count * GROWTH) + 1024, self.width, has_exact=keeps_exact)
         _fill_rows(grown, slice(0, part.count), part.columns)
         _fill_rows(grown, slice(part.count, count), columns)
         if not is_in_order:
@@ -338,7 +339,7 @@ class VectorTable:
         self._part = _TableSnapshot(grown, count)
 
 
-def _empty_columns(capacity: int, *, has_exact: bool) -> Columns:
+def _empty_columns(capacity: int, width: int, *, has_exact: bool) -> Columns:
     """Columns for `capacity` rows, all marked as deleted."""
     return Columns(
         piece=np.zeros(capacity, dtype=np.int64),
@@ -348,15 +349,15 @@ def _empty_columns(capacity: int, *, has_exact: bool) -> Columns:
         kind=np.full(capacity, DELETED, dtype=np.uint8),
         until=np.zeros(capacity, dtype=np.int64),
         at=np.zeros(capacity, dtype=np.int64),
-        signs=np.zeros((WORDS, capacity), dtype=np.uint64),
-        exact=np.zeros((capacity, DIMENSIONS), dtype=np.float16) if has_exact else None,
+        signs=np.zeros((width // 64, capacity), dtype=np.uint64),
+        exact=np.zeros((capacity, width), dtype=np.float16) if has_exact else None,
     )
 
 
 def build_columns(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
     """The rows as columns."""
     by_name = dict(zip(PieceRow._fields, zip(*rows, strict=True), strict=True))
-    vectors = np.frombuffer(b"".join(by_name["embedding"]), dtype="<f4").reshape(len(rows), DIMENSIONS)
+    vectors = np.frombuffer(b"".join(by_name["embedding"]), dtype="<f4").reshape(len(rows), -1)
     kinds = [_KIND[names] for names in zip(by_name["state"], by_name["trust"], by_name["type"], strict=True)]
     return Columns(
         piece=np.array(by_name["piece"], dtype=np.int64),
@@ -372,7 +373,7 @@ def build_columns(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
 
 
 def signs_of(vectors: Vectors) -> NDArray[np.uint64]:
-    """Signs of vectors, float32[n, 384], as uint64[6, n]."""
+    """Signs of vectors, float32[n, width], as uint64[width / 64, n]."""
     packed = np.packbits(vectors > 0, axis=1).view(np.uint64)
     return np.ascontiguousarray(packed.T)
 

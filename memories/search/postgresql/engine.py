@@ -80,7 +80,7 @@ UNION SELECT tgname FROM pg_trigger
 """
 _FILL_VECTORS = """
 INSERT INTO piece_search (piece, memory, room, standing, until, type, h)
-SELECT p.key, p.memory_id, row.room, row.standing, row.until, row.type, p.embedding::halfvec(384)
+SELECT p.key, p.memory_id, row.room, row.standing, row.until, row.type, p.embedding::halfvec
 FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
 WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')
 """

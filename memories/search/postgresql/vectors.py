@@ -64,7 +64,7 @@ def tend_large_rooms() -> None:
 
 SLACK, GROWTH = 2, 4  # pieces read per memory wanted, and the factor if too few of them were visible
 
-_ASKED = "WITH asked AS MATERIALIZED (SELECT %s::halfvec(384) AS h)"
+_ASKED = "WITH asked AS MATERIALIZED (SELECT %s::halfvec AS h)"
 _DISTANCE = "h <=> (SELECT asked.h FROM asked)"
 # "+ 0" keeps the planner from an approximate index, which looks for the nearest first and filters afterwards.
 _EXACT = f"""
@@ -73,8 +73,8 @@ WHERE room = ANY(%s) {{narrow}} ORDER BY distance LIMIT %s)
 """  # noqa: S608 - constants alone
 # The room is part of the text, so that the planner sees that the room's own index serves.
 _APPROXIMATE = """
-SELECT memory, h <=> %s::halfvec(384) AS distance FROM piece_search
-WHERE room = {room} {narrow} ORDER BY h <=> %s::halfvec(384) LIMIT %s
+SELECT memory, h <=> %s::halfvec AS distance FROM piece_search
+WHERE room = {room} {narrow} ORDER BY h <=> %s::halfvec LIMIT %s
 """
 _SEARCHED = (
     "SELECT set_config('hnsw.ef_search', %s, TRUE), set_config('hnsw.iterative_scan', 'relaxed_order', TRUE)"

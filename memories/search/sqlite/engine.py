@@ -43,7 +43,7 @@ from memories.search.rows import (
     resolve_vector,
     standing_condition,
 )
-from memories.search.schema import statements
+from memories.search.schema import apply_index_schema
 from storage.compiled_queries import fetch
 from storage.machine import available_cores
 
@@ -180,6 +180,8 @@ class TableSearch(NearSearch):
 def _compare(sql: str, keys: Collection[int], vector: Vector, *, is_halved: bool = False) -> dict[int, float]:
     """Cosine of the best one of each memory's pieces that the statement reads, by the memory's key."""
     rows = fetch(sql, [json.dumps([*keys])])
+    if not rows:
+        return {}
     vectors = decode_vectors([embedding for _, embedding in rows])
     if is_halved:
         vectors = vectors.astype(np.float16).astype(np.float32)
@@ -337,9 +339,7 @@ class SqliteEngine(SearchIndex):
     def fill_vectors(self) -> int:
         with connection.cursor() as cursor:
             cursor.execute("DROP TABLE memories_vec")
-            for statement in statements("sqlite"):
-                if statement.name in ("memories_vec", "memories_vec_rooms"):
-                    cursor.execute(statement.sql)
+            apply_index_schema(connection, ("vectors.sql",))
             cursor.execute(_FILL_VECTORS)
             count: int = cursor.rowcount
         return count

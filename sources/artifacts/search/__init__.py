@@ -54,7 +54,12 @@ def find_chunks(question: Question, visibility: Visibility, *, mode: str) -> lis
     near = chunk_index().nearest(vector, visibility, limit=2 * CANDIDATES) if vector is not None else []
     wanted = sorted({*matches.first(CANDIDATES), *near})
     read = chunk_index().read(wanted, visibility, vector, indexed_model()) if wanted else []
-    rows = {row.key: row._replace(cosine=max(row.cosine, 0.0)) for row in read}
+    rows = {
+        row.key: row._replace(
+            cosine=max(question.model.question_cosine(row.cosine), 0.0) if row.cosine else 0.0
+        )
+        for row in read
+    }
     room = room_of(visibility)
     scores = matches.scored(
         {key: RankingFields(key, room, row.content, None, None, 1.0, "active") for key, row in rows.items()}

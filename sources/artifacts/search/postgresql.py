@@ -28,7 +28,7 @@ SELECT (SELECT COUNT(*) FROM (
 ) AS found)
 FROM UNNEST(%s::text[]) WITH ORDINALITY AS asked (query, place) ORDER BY asked.place
 """
-_NEAREST = "SELECT chunk FROM chunk_near WHERE room = %s ORDER BY h <=> %s::halfvec(384) LIMIT %s"
+_NEAREST = "SELECT chunk FROM chunk_near WHERE room = %s ORDER BY h <=> %s::halfvec LIMIT %s"
 _ROWS = """
 SELECT c.key, c.content, c.words, c.weight,
     CASE WHEN c.model = %s AND c.embedding IS NOT NULL THEN 1 - (c.embedding <=> %s::vector) ELSE 0 END

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from access.visibility import Visibility
-from memories.embedding import DIMENSIONS
 from memories.queries.visibility import chunk_rule, to_sql
 from memories.search.query_terms import expression_of
 from sources.artifacts.search.base import FoundChunk, room_of
@@ -55,11 +54,10 @@ class _SqliteChunks:
     def read(self, keys: Sequence[int], visibility: Visibility, vector: Any, model: str) -> list[FoundChunk]:
         where, params = to_sql(chunk_rule(visibility), "c")
         rows = fetch(_ROWS.format(where=where), [model, json.dumps(keys), *params])
-        empty = bytes(DIMENSIONS * 4)
-        vectors = np.frombuffer(b"".join(row[4] or empty for row in rows), dtype="<f4").reshape(
-            len(rows), DIMENSIONS
-        )
-        cosines = vectors @ vector if vector is not None else np.zeros(len(rows))
+        cosines = np.zeros(len(rows))
+        if vector is not None:
+            found = b"".join(row[4] or bytes(4 * len(vector)) for row in rows)
+            cosines = np.frombuffer(found, dtype="<f4").reshape(len(rows), len(vector)) @ vector
         return [
             FoundChunk(key, content, words, weight, float(cosine))
             for (key, content, words, weight, _), cosine in zip(rows, cosines, strict=True)

@@ -18,7 +18,7 @@ from access.tokens import operator
 from maintenance.embeddings.backfill import embed_owed, is_owed
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, lacking, plan_reembed, reembed
 from memories.embedding import MODEL_ID, Encoder, get_encoder
-from memories.embedding.model import window_of
+from memories.embedding.manifest import MINILM
 from memories.lifecycle.verbs import forget, purge
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
@@ -88,7 +88,11 @@ def test_a_small_window_reads_less(encoder: Encoder) -> None:
     assert np.allclose(small.encode(["The port is 8081"]), encoder.encode(["The port is 8081"]), atol=1e-6)
     assert float(small.encode([LONG])[0] @ encoder.encode([LONG])[0]) < 0.999
     assert encoder.of_model(SMALL) is small
-    assert (window_of(SMALL), window_of("other-model@1/64/mean/r1"), encoder.of_model("")) == (64, None, None)
+    assert (
+        MINILM.window_of(SMALL),
+        MINILM.window_of("other-model@1/64/mean/r1"),
+        encoder.of_model(""),
+    ) == (64, None, None)
 
 
 def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(

@@ -10,7 +10,8 @@ from memories.embedding.install import locked_folder
 from memories.embedding.install.graph import build_graph
 from memories.embedding.install.sources import SourceFailed, default_sources
 from memories.embedding.loader import ModelFolder
-from memories.embedding.model import NAME, TOKENIZER_FILE, WEIGHTS_FILE, OnnxSession, TextTokenizer
+from memories.embedding.manifest import MINILM, TOKENIZER_FILE, WEIGHTS_FILE
+from memories.embedding.model import OnnxSession, TextTokenizer
 from tests.settings import MODELS
 
 WEIGHTS = MODELS.parent / "weights"
@@ -25,7 +26,7 @@ def encoder() -> Encoder:
 @pytest.fixture(scope="session")
 def installed() -> ModelFolder:
     """The model that all tests share; nobody writes to it."""
-    folder = ModelFolder(MODELS / NAME)
+    folder = ModelFolder(MODELS / MINILM.name)
     if folder.stamp() is None:
         raise ModelUnavailable(f"{folder.path} holds no model")
     return folder
@@ -57,7 +58,7 @@ def weights() -> Path:
 @pytest.fixture(scope="session")
 def fp32_graph(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("graph") / "model.onnx"
-    build_graph(weights / WEIGHTS_FILE, path, precision="fp32")
+    build_graph(weights / WEIGHTS_FILE, path, model=MINILM, precision="fp32")
     return path
 
 
@@ -69,7 +70,7 @@ def fp32_encoder(weights: Path, fp32_graph: Path) -> Encoder:
 @pytest.fixture
 def target(tmp_path: Path) -> ModelFolder:
     """A place to install into that does not exist yet."""
-    return ModelFolder(tmp_path / "models" / NAME)
+    return ModelFolder(tmp_path / "models" / MINILM.name)
 
 
 @pytest.fixture
@@ -80,6 +81,6 @@ def ready(weights: Path, installed: ModelFolder, tmp_path: Path, monkeypatch: py
     for name in (WEIGHTS_FILE, TOKENIZER_FILE):
         shutil.copyfile(weights / name, folder / name)
     monkeypatch.setattr(
-        install, "build_graph", lambda _, target, *, precision: shutil.copyfile(installed.graph, target)
+        install, "build_graph", lambda _, target, **options: shutil.copyfile(installed.graph, target)
     )
     return folder

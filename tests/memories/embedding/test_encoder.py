@@ -5,9 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from memories.embedding import DIMENSIONS, Encoder
+from memories.embedding import Encoder
 from memories.embedding.encoder import plan_batches
 from memories.embedding.loader import ModelFolder, load_encoder
+from memories.embedding.manifest import MINILM
 
 pytestmark = pytest.mark.model
 
@@ -29,7 +30,7 @@ TEXTS = [
 def test_shape_type_and_unit_length(encoder: Encoder) -> None:
     vectors = encoder.encode(TEXTS)
 
-    assert vectors.shape == (11, DIMENSIONS)
+    assert vectors.shape == (11, MINILM.width)
     assert vectors.dtype == np.float32
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
 
@@ -46,7 +47,7 @@ def test_a_text_that_is_given_twice_is_computed_once(
 
 
 def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
-    assert encoder.encode([]).shape == (0, DIMENSIONS)
+    assert encoder.encode([]).shape == (0, MINILM.width)
 
 
 def test_a_text_has_the_same_vector_alone_and_in_a_batch(encoder: Encoder) -> None:
@@ -98,7 +99,7 @@ def test_batches_hold_texts_of_like_length_and_a_bounded_number_of_tokens() -> N
 def test_a_query_has_the_vector_of_its_text(encoder: Encoder) -> None:
     vector = encoder.encode_query("Which crane?")
 
-    assert vector.shape == (DIMENSIONS,)
+    assert vector.shape == (MINILM.width,)
     assert np.abs(vector - encoder.encode(["Which crane?"])[0]).max() < 1e-6
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
 

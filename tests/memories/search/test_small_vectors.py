@@ -9,7 +9,8 @@ from django.db import connection
 
 from access.models import Group
 from memories.draft import Draft
-from memories.embedding import DIMENSIONS, Encoder
+from memories.embedding import Encoder
+from memories.embedding.manifest import MINILM
 from memories.models import Piece
 from memories.queries.visibility import recallable_by
 from memories.search.base import search_index
@@ -51,4 +52,4 @@ def test_a_vector_takes_a_byte_for_each_number(alice: User, ledger: Group, encod
     store_many(person(alice), [Draft("The port is 8081.", group="ledger")], encoder=encoder)
     with connection.cursor() as cursor:
         cursor.execute("SELECT length(embedding) FROM memories_vec")
-        assert cursor.fetchall() == [(DIMENSIONS,)]
+        assert cursor.fetchall() == [(MINILM.width,)]

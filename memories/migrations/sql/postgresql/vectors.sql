@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS piece_search (
     room bigint NOT NULL,
     standing smallint NOT NULL,
     type varchar(20) COLLATE "C" NOT NULL,
-    h halfvec(384) NOT NULL
+    h halfvec({width}) NOT NULL
 );
 
 -- name: piece_search_room
@@ -33,12 +33,11 @@ BEGIN
     IF TG_OP <> 'INSERT' THEN
         DELETE FROM piece_search WHERE piece = OLD.key;
     END IF;
-    IF TG_OP <> 'DELETE' THEN
+    -- Asked before the statement is planned, which already turns the vector into one of the column's width.
+    IF TG_OP <> 'DELETE' AND NEW.embedding IS NOT NULL AND NEW.model = (SELECT value FROM index_state WHERE name = 'model') THEN
         INSERT INTO piece_search (piece, memory, room, standing, until, type, h)
-        SELECT NEW.key, NEW.memory_id, row.room, row.standing, row.until, row.type, NEW.embedding::halfvec(384)
-        FROM memories_vec_row AS row
-        WHERE row.memory = NEW.memory_id AND NEW.embedding IS NOT NULL
-            AND NEW.model = (SELECT value FROM index_state WHERE name = 'model');
+        SELECT NEW.key, NEW.memory_id, row.room, row.standing, row.until, row.type, NEW.embedding::halfvec
+        FROM memories_vec_row AS row WHERE row.memory = NEW.memory_id;
     END IF;
     RETURN NULL;
 END $$;

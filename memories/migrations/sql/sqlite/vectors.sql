@@ -5,7 +5,7 @@
 -- room      the group's key, 0 for global rows: a search of one group reads its rows and the global ones alone.
 -- standing  3 superseded and shown until its valid time ends, 2 live and shown, 1 live and held back, -1 retracted
 --           (a restatement must be noticed), 0 anything else.
--- embedding a byte for each of the 384 numbers, a quarter of the disk. A search takes twice as many as asked for and compares
+-- embedding a byte for each number, a quarter of the disk. A search takes twice as many as asked for and compares
 --           them again with the vectors of memories_piece: of 150 questions over 10,000 texts no one of the best 60 is missed.
 -- until     when it stops to count, in ms since 1970: expiry, or for what is no event the end of its valid time.
 -- chunk_size 16: a thousand groups of ten rows take 26 MB (1,618 MB at the default of 1024); one group of 50,000 is
@@ -13,7 +13,7 @@
 CREATE VIRTUAL TABLE IF NOT EXISTS memories_vec USING vec0(
     piece INTEGER PRIMARY KEY,
     room INTEGER PARTITION KEY,
-    embedding INT8[384] DISTANCE_METRIC=cosine,
+    embedding INT8[{width}] DISTANCE_METRIC=cosine,
     standing INTEGER,
     until INTEGER,
     type TEXT,

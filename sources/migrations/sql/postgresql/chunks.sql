@@ -25,7 +25,7 @@ CREATE INDEX IF NOT EXISTS chunk_words_stems ON chunk_words USING gin (stems) WI
 CREATE TABLE IF NOT EXISTS chunk_near (
     chunk bigint PRIMARY KEY,
     room bigint NOT NULL,
-    h halfvec(384) NOT NULL
+    h halfvec({width}) NOT NULL
 );
 
 -- name: chunk_near_room
@@ -88,9 +88,9 @@ BEGIN
     IF TG_OP <> 'INSERT' THEN
         DELETE FROM chunk_near WHERE chunk = OLD.key;
     END IF;
-    IF TG_OP <> 'DELETE' THEN
-        INSERT INTO chunk_near (chunk, room, h)
-        SELECT NEW.key, NEW.group_id, NEW.embedding::halfvec(384) WHERE NEW.state = 'live' AND NEW.embedding IS NOT NULL;
+    -- As for piece_search: asked before the statement is planned.
+    IF TG_OP <> 'DELETE' AND NEW.state = 'live' AND NEW.embedding IS NOT NULL AND NEW.model = (SELECT value FROM index_state WHERE name = 'model') THEN
+        INSERT INTO chunk_near (chunk, room, h) VALUES (NEW.key, NEW.group_id, NEW.embedding::halfvec);
     END IF;
     RETURN NULL;
 END $$;
@@ -107,5 +107,6 @@ WHERE c.state = 'live' AND NOT EXISTS (SELECT 1 FROM chunk_words AS w WHERE w.ke
 
 -- name: fill_chunk_near
 INSERT INTO chunk_near (chunk, room, h)
-SELECT c.key, c.group_id, c.embedding::halfvec(384) FROM sources_chunk AS c
-WHERE c.state = 'live' AND c.embedding IS NOT NULL AND NOT EXISTS (SELECT 1 FROM chunk_near AS n WHERE n.chunk = c.key);
+SELECT c.key, c.group_id, c.embedding::halfvec FROM sources_chunk AS c
+WHERE c.state = 'live' AND c.embedding IS NOT NULL AND c.model = (SELECT value FROM index_state WHERE name = 'model')
+    AND NOT EXISTS (SELECT 1 FROM chunk_near AS n WHERE n.chunk = c.key);

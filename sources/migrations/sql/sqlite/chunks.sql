@@ -20,7 +20,7 @@ INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('secure-delete', 1);
 CREATE VIRTUAL TABLE IF NOT EXISTS chunk_vec USING vec0(
     chunk INTEGER PRIMARY KEY,
     room INTEGER PARTITION KEY,
-    embedding INT8[384] DISTANCE_METRIC=cosine,
+    embedding INT8[{width}] DISTANCE_METRIC=cosine,
     chunk_size=128
 );
 
@@ -59,11 +59,16 @@ BEGIN
     VALUES (new.key, new.content, new.locator, new.heading, new.forms);
 END;
 
+-- name: chunk_vec_insert_drop
+-- Stores whose trigger took vectors of every model.
+DROP TRIGGER IF EXISTS chunk_vec_insert;
+
 -- name: chunk_vec_insert
 CREATE TRIGGER IF NOT EXISTS chunk_vec_insert AFTER INSERT ON sources_chunk
 WHEN new.embedding IS NOT NULL AND new.state = 'live' BEGIN
     INSERT INTO chunk_vec (chunk, room, embedding)
-    SELECT new.key, new.group_id, vec_quantize_int8(new.embedding, 'unit');
+    SELECT new.key, new.group_id, vec_quantize_int8(new.embedding, 'unit')
+    WHERE new.model = (SELECT value FROM index_state WHERE name = 'model');
 END;
 
 -- name: chunk_vec_delete
@@ -78,9 +83,13 @@ WHEN old.embedding IS NOT NULL BEGIN
     DELETE FROM chunk_vec WHERE chunk = old.key;
 END;
 
+-- name: chunk_vec_update_drop
+DROP TRIGGER IF EXISTS chunk_vec_update;
+
 -- name: chunk_vec_update
 CREATE TRIGGER IF NOT EXISTS chunk_vec_update AFTER UPDATE OF embedding, state ON sources_chunk
 WHEN new.embedding IS NOT NULL AND new.state = 'live' BEGIN
     INSERT INTO chunk_vec (chunk, room, embedding)
-    SELECT new.key, new.group_id, vec_quantize_int8(new.embedding, 'unit');
+    SELECT new.key, new.group_id, vec_quantize_int8(new.embedding, 'unit')
+    WHERE new.model = (SELECT value FROM index_state WHERE name = 'model');
 END;

@@ -1,5 +1,6 @@
 """The graph that Loci builds computes the published model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,10 @@ import onnx
 import pytest
 
 from memories.embedding import Encoder
-from memories.embedding.install import graph
 from memories.embedding.install.graph import build_graph
 from memories.embedding.loader import ModelFolder, read_reference
-from memories.embedding.model import WEIGHTS_FILE, OnnxSession, TextTokenizer
+from memories.embedding.manifest import MINILM, WEIGHTS_FILE
+from memories.embedding.model import OnnxSession, TextTokenizer
 from tests.memories.embedding.forward import load_float64, sentence_vector
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may have to fetch the weights
@@ -38,7 +39,7 @@ def test_the_reference_that_ships_equals_the_float64_forward(exact: np.ndarray) 
 def halves(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The graph with weights in half precision."""
     path = tmp_path_factory.mktemp("halves") / "model.onnx"
-    build_graph(weights / WEIGHTS_FILE, path, precision="fp16-weights")
+    build_graph(weights / WEIGHTS_FILE, path, model=MINILM, precision="fp16-weights")
     return path
 
 
@@ -64,11 +65,10 @@ def test_the_few_large_numbers_are_multiplied_in_full(
     tokenizer: TextTokenizer,
     exact: np.ndarray,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "model.onnx"
-    monkeypatch.setattr(graph, "LARGE", (0, 1, 2, 3))  # any four others
-    build_graph(weights / WEIGHTS_FILE, path, precision="8-bit")
+    others = replace(MINILM, large=(0, 1, 2, 3))
+    build_graph(weights / WEIGHTS_FILE, path, model=others, precision="8-bit")
     worse = Encoder(tokenizer, OnnxSession(path)).encode(read_reference().sentences)
 
     assert 0.97 < (worse * exact).sum(axis=1).mean() < 0.9975

