@@ -52,7 +52,7 @@ def run_alone(words: Sequence[str]) -> bool:
         return False
     if others or options.prepare:
         return False
-    _override_address(options)
+    override_address(options)
     settings.configure(LOCI=load_config(os.environ), USE_I18N=False)
     gc.enable()
     dictConfig(logging_settings(settings.LOCI, os.environ))
@@ -60,8 +60,8 @@ def run_alone(words: Sequence[str]) -> bool:
     return True
 
 
-def _override_address(options: argparse.Namespace) -> None:
-    """Replace the settings' address by that of the command line, with the same checks; children inherit it."""
+def override_address(options: argparse.Namespace) -> None:
+    """Put the address of the command line into the environment, which the settings are read from and children inherit."""
     # The long variables override the short ones that the user may have set.
     if options.host is not None:
         os.environ["LOCI_SERVER_HOST"] = options.host
@@ -140,8 +140,6 @@ def _move_wal_into_file() -> None:
         return
     from storage.sqlite.base import connect_to_copy  # noqa: PLC0415 - loads Django's backend, which runs nothing else here
 
-    with (
-        suppress(Exception),
-        closing(connect_to_copy(file)) as database,
-    ):  # each library has errors of its own
+    # Each of the libraries that encrypt has errors of its own.
+    with suppress(Exception), closing(connect_to_copy(file)) as database:
         database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()

@@ -13,6 +13,7 @@ from django.db import connections
 
 from access.connect import base_url, claude_line, client_json, command_line
 from access.errors import LociError
+from loci_site.config import load_config
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
 from loci_site.server import up
 from loci_site.server.process import end_with_parent
@@ -51,7 +52,10 @@ class Command(BaseCommand):
             if options["prepare"]:
                 self._prepare(*options["prepare"], wants_model=not options["no_model"])
             else:
-                up.run(argparse.Namespace(**options))
+                words = argparse.Namespace(**options)
+                up.override_address(words)
+                settings.LOCI = load_config(os.environ)
+                up.run(words)
         except LociError as error:
             raise CommandError(str(error)) from error
 

@@ -238,10 +238,13 @@ def test_all_children_end_with_a_killed_supervisor_and_the_port_is_free_soon(sta
             assert all(handle.has_ended() for handle in handles)
 
 
-def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "others", [[], ["-v", "1"]]
+)  # the second is an option of Django's, whose parser answers then
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, others: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        answer = manage(tmp_path / "home", "up", "--port", str(port))
+        answer = manage(tmp_path / "home", "up", "--port", str(port), *others)
     assert answer.returncode == 1
     assert f"Port {port} is in use by another program." in answer.stderr
     assert f"up --port {port + 1}" in answer.stderr
