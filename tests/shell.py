@@ -39,16 +39,11 @@ class Shell:
 
     def alone(self, *words: str) -> Done:
         """Run a command that starts others, in a process of its own."""
-        environment = {
-            **os.environ,
-            "LOCI_HOME": str(self.home),
-            "DJANGO_SETTINGS_MODULE": "loci_site.settings",
-        }
         ended = subprocess.run(
             [sys.executable, "manage.py", *words],
             check=False,
             cwd=REPOSITORY,
-            env=environment,
+            env=_environment(self.home),
             capture_output=True,
             text=True,
             timeout=120,
@@ -56,14 +51,17 @@ class Shell:
         return Done(ended.returncode, ended.stdout, ended.stderr)
 
 
+def _environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+
+
 @contextmanager
 def shell(home: Path, **settings: str) -> Iterator[Shell]:
     """A process that runs commands on this home, with settings from the environment."""
-    environment = {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
     with subprocess.Popen(
         [sys.executable, "-m", "tests.command_loop"],
         cwd=REPOSITORY,
-        env=environment | settings,
+        env=_environment(home) | settings,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -152,7 +152,7 @@ class Agent(psutil.Popen):
         return str(self.stdout.readline())
 
     def run(self, plans: Plans) -> dict[str, Any]:
-        """Let clients carry out the plans, all at once; also the server's CPU time and the cores that other programs used."""
+        """Run the plans, each in a client, at the same time; with the server's CPU time and the cores that other programs used."""
         self.ask(plans)
         before, began = self._spent_s(), time.perf_counter()
         answer: dict[str, Any] = json.loads(self.ask(None))

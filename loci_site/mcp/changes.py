@@ -9,7 +9,7 @@ from loci_site.mcp import results as answers
 from loci_site.mcp.calls import parse_changes
 from memories.draft import check_choice
 from memories.lifecycle.edit import edit
-from memories.lifecycle.undo import UndoneWrite, undo_write
+from memories.lifecycle.undo import undo_write
 from memories.lifecycle.verbs import Face, offered_by
 from memories.models import FeedbackVerdict
 from memories.review.feedback import give_feedback
@@ -58,7 +58,8 @@ def change_memory(
             edit(actor, id_, parse_changes(changes), reason=reason, dry_run=dry_run), dry_run=dry_run
         )
     if verb == UNDO:
-        return _undone_body(undo_write(actor, id_))
+        done = undo_write(actor, id_)
+        return answers.shown({"verb": UNDO, "undone": done.undone, "consequences": [*done.consequences]})
     if verb in _FEEDBACK:
         ids = [part.strip() for part in id_.split(",") if part.strip()]
         used, wrong = (ids, []) if verb == FeedbackVerdict.USED else ([], ids)
@@ -69,7 +70,3 @@ def change_memory(
             raise
         return {"verb": verb, "recorded": sum(each.is_new for each in given)}
     return answers.done_body(VERBS[verb].apply(actor, id_, reason=reason, dry_run=dry_run))
-
-
-def _undone_body(done: UndoneWrite) -> Json:
-    return answers.shown({"verb": UNDO, "undone": done.undone, "consequences": [*done.consequences]})

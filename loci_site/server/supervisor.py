@@ -133,7 +133,7 @@ class _RunningPart:
         )
 
     def end(self) -> None:
-        """Let a process end that is not wanted any more."""
+        """Terminate the process of a part that is no longer wanted; the part has none once it has ended."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.is_ending = True

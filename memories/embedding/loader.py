@@ -19,6 +19,7 @@ from django.conf import settings
 from memories.embedding.encoder import Encoder
 from memories.embedding.manifest import BUILT_IN, MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
 from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors
+from storage.whole_file import replace_whole
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
@@ -134,9 +135,8 @@ def _chosen_name(home: Path) -> str:
 
 def choose_model(folder: ModelFolder) -> None:
     """Compute vectors with this model from now on, in each process of the home folder that it is in."""
-    choice = folder.path.with_name(_CHOICE)
-    choice.with_suffix(".new").write_text(f"{folder.path.name}\n", encoding="utf-8")
-    choice.with_suffix(".new").replace(choice)  # at once: others read it meanwhile
+    with replace_whole(folder.path.with_name(_CHOICE), mode=0o644) as file:
+        file.write(f"{folder.path.name}\n".encode())
 
 
 def sha256_of(path: Path) -> str:

@@ -2,9 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -61,12 +60,6 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-@contextmanager
-def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(count) as pool:
-        yield pool
-
-
 def at_once(calls: Sequence[Callable[[], StoreResult]]) -> list[Answer]:
     """Make each call in a thread while another transaction writes: the first waits for it, and the others for the first."""
 
@@ -79,7 +72,7 @@ def at_once(calls: Sequence[Callable[[], StoreResult]]) -> list[Answer]:
             connection.close()
 
     asked: list[Future[Answer]] = []
-    with _threads(len(calls)) as pool:
+    with ThreadPoolExecutor(len(calls)) as pool:
         with transaction.atomic():
             for number, call in enumerate(calls):
                 asked.append(pool.submit(run, call))
