@@ -20,7 +20,9 @@ _SURE: Final = 0.6
 _READ_CHARS: Final = 400
 _MIN_WORDS: Final = 3  # two Latin words are English in one language and French in the next: "Okta admin"
 _TABLES: Final = Path(__file__).parent / "data" / "languages"
-_KANA, _HANGUL, _HAN = (re.compile(f"[{span}]") for span in ("\u3040-\u30ff", "\uac00-\ud7a3", "\u3400-\u9fff"))
+_KANA, _HANGUL, _HAN = (
+    re.compile(f"[{span}]") for span in ("\u3040-\u30ff", "\uac00-\ud7a3", "\u3400-\u9fff")
+)
 _LATIN_END: Final = "\u0250"  # the first letter after the Latin blocks of Unicode
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 # Paths, addresses, numbers and names in code, which are of no language.
@@ -38,7 +40,7 @@ _ENGLISH_NAMES: Final = {
 }
 
 
-class Tables(NamedTuple):
+class _Tables(NamedTuple):
     """The tables of a language: patterns of its stop words, of what names nothing next to a time, and of its times in English.
 
     `english` are its months, weekdays and numbers by their words.
@@ -92,7 +94,7 @@ def name_of(language: str) -> str:
 
 
 @cache
-def tables_of(language: str) -> Tables | None:
+def tables_of(language: str) -> _Tables | None:
     """The tables of a language; None for one without, and for English, which has its own."""
     if not (_TABLES / f"{language}.txt").exists():
         return None
@@ -107,7 +109,9 @@ def tables_of(language: str) -> Tables | None:
     times = tuple(_parse_time(line, patterns, is_spaced=is_spaced) for line in sections["times"])
     stop_words = parse_words(sections["stop words"])
     empty = stop_words | parse_words(sections["next to a time"])
-    return Tables(_any_of(stop_words, is_spaced=is_spaced), _any_of(empty, is_spaced=is_spaced), times, english)
+    return _Tables(
+        _any_of(stop_words, is_spaced=is_spaced), _any_of(empty, is_spaced=is_spaced), times, english
+    )
 
 
 def _any_of(words: Iterable[str], *, is_spaced: bool) -> re.Pattern[str]:
@@ -130,7 +134,7 @@ def _parse_time(line: str, patterns: dict[str, str], *, is_spaced: bool) -> tupl
     return _whole(pattern, is_spaced=is_spaced), template
 
 
-def times_in_english(text: str, tables: Tables) -> tuple[str, list[str]]:
+def times_in_english(text: str, tables: _Tables) -> tuple[str, list[str]]:
     """The text with its times in English, as far as the tables name them, and the words that stood there."""
     replaced = list[str]()
     for pattern, template in tables.times:

@@ -177,7 +177,9 @@ def score_candidates(
     trace.add("score", mode=mode, candidates=len(scores))
     if question.language != ENGLISH:
         known = describe_tables(question.language)
-        trace.add("language", language=name_of(question.language), read_by_model=question.is_read, known=known)
+        trace.add(
+            "language", language=name_of(question.language), read_by_model=question.is_read, known=known
+        )
     if related.entities:
         trace.add("relations", entities=list(related.entities), followed=related.describe(scores))
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
