@@ -148,11 +148,12 @@ def times_in_english(text: str, tables: _Tables) -> tuple[str, list[str]]:
     return text, replaced
 
 
-def describe_tables(language: str) -> str:
-    """What is known of a language's words, for people."""
+@cache
+def describe_language(language: str) -> dict[str, str]:
+    """A language's name, and what is known of its words, for people."""
     stems = ["stems"] if language in _STEMMED_ELSEWHERE or _stemmer(language) else []
     tables = ["stop words", "times"] if language == ENGLISH or tables_of(language) else []
-    return ", ".join(stems + tables) or "its letters alone"
+    return {"language": name_of(language), "known_of_it": ", ".join(stems + tables) or "its letters alone"}
 
 
 _STEMMED_ELSEWHERE: Final = frozenset({ENGLISH, "ar"})

@@ -13,7 +13,6 @@ from django.db.models import Q, QuerySet
 from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
-from memories.language.languages import ENGLISH, describe_tables, name_of
 from memories.language.word_forms import bearing_words, root
 from memories.language.word_tables import parse_words, read_sections
 from memories.models import Link, LinkStatus, Memory
@@ -175,11 +174,6 @@ def score_candidates(
     else:
         scores = fuse(gathered.candidates, mode=mode)
     trace.add("score", mode=mode, candidates=len(scores))
-    if question.language != ENGLISH:
-        known = describe_tables(question.language)
-        trace.add(
-            "language", language=name_of(question.language), read_by_model=question.is_read, known=known
-        )
     if related.entities:
         trace.add("relations", entities=list(related.entities), followed=related.describe(scores))
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
