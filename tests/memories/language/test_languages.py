@@ -19,6 +19,8 @@ TODAY = date(2026, 11, 29)
         ("Combien nous coûte un paiement par carte ?", "fr"),
         ("¿Quién aprueba los permisos?", "es"),
         ("Kto zatwierdza urlopy?", "pl"),
+        ("¿Para qué sirve violet-oar?", "es"),
+        ("Wie lange prüft Baltrum neue Versionen?", "de"),
         ("小李休假到周三。", "zh"),
         ("部署は何時に始まりますか", "ja"),
         ("배포는 언제 시작합니까", "ko"),
@@ -42,6 +44,9 @@ def test_a_sentence_shows_its_language(text: str, language: str) -> None:
         "WHO OWNS BILLING",
         "Who met Müller in São Paulo?",
         "postgres port?",
+        "search index backups",
+        "ten approvals for de Groot",
+        "How is SSO set up for the ports?",
         "The term comes from the Greek ἀθήρα, a lump of gruel.",
     ],
 )
