@@ -96,7 +96,7 @@ def check_languages() -> Finding:
     return notice(
         "languages",
         gettext(
-            "the newest memories are {shares}, which {model} does not read: questions in it are answered by words alone"
+            "the newest memories are {shares}, which {model} does not read well: many questions in it find no answer"
         ).format(shares=gettext(", ").join(shares), model=model.name),
         gettext("run 'loci model add e5-small', then 'loci model use e5-small'"),
     )

@@ -57,6 +57,14 @@ def language_of(text: str) -> str:
     return _detect(text[:_READ_CHARS])
 
 
+def latin_share(text: str) -> float:
+    """Share (0–1) of a text's letters that are Latin; 1 for a text without letters."""
+    if text.isascii():
+        return 1.0
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum(letter < _LATIN_END for letter in letters) / len(letters) if letters else 1.0
+
+
 @lru_cache(4096)
 def _detect(text: str) -> str:
     plain = _CODE.sub(" ", text.lower() if text.isupper() else text)

@@ -143,7 +143,7 @@ def is_filler(key: int, ranking: Ranking, question: Question) -> bool:
     """Whether a candidate would only pad the answer; what proves a requested relation never does."""
     found = ranking.candidates[key]
     # A question that the model cannot read is close to anything.
-    return key not in ranking.requested and is_unrelated(found.keyword, found.vector * question.is_read)
+    return key not in ranking.requested and is_unrelated(found.keyword, found.vector * question.readable)
 
 
 def is_unrelated(keyword: float, cosine: float) -> bool:
@@ -482,7 +482,7 @@ class _Answerability(NamedTuple):
 
 
 UNSURE = "Low confidence"
-_BY_WORDS_ALONE = "By words alone, low confidence: the model does not read the question's language"
+_BY_WORDS_ALONE = "By words alone, low confidence: the model does not read the question's language well"
 NOTHING, SURE = _Answerability(False), _Answerability(True, Confidence.HIGH)
 
 

@@ -4,6 +4,7 @@ import re
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from uuid import UUID
 
 from access.actor import Actor
@@ -14,7 +15,7 @@ from memories.embedding.manifest import MINILM, Model
 from memories.language.cleaning import clean_text
 from memories.language.dates.spans import NamedTime
 from memories.language.dates.written import MONTH_NUMBER, read_times
-from memories.language.languages import ENGLISH, language_of
+from memories.language.languages import ENGLISH, language_of, latin_share
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
 from memories.recall.collecting import SELF_TEXT, WRONG_TEXT, Asker, Collects, read_collecting
@@ -95,8 +96,16 @@ class Question:
 
     @property
     def is_read(self) -> bool:
-        """Whether the model reads its language; else its vector says nothing."""
+        """Whether the model reads its language well."""
         return self.model.reads(self.language)
+
+    @cached_property
+    def readable(self) -> float:
+        """Share (0–1) of it that the model makes something of; of a language it does not read, the Latin letters.
+
+        MiniLM's vector of a German question finds few answers, and yet more than words alone.
+        """
+        return 1.0 if self.is_read else latin_share(self.text)
 
     @property
     def asks_for_all(self) -> bool:

@@ -184,11 +184,11 @@ MODES = ("keyword", "vector", "rrf", "weighted", "hybrid")
 
 
 def fuse(
-    candidates: Sequence[Candidate], *, mode: str, is_read: bool = True, weights: Weights = WEIGHTS
+    candidates: Sequence[Candidate], *, mode: str, readable: float = 1.0, weights: Weights = WEIGHTS
 ) -> dict[int, float]:
     """Each candidate's score by key, from what the two searches say of it alone.
 
-    `is_read`: the model reads the question's language; for mode hybrid.
+    `readable` is the share (0–1) of the question's letters that the model can read, for mode hybrid.
     """
     match mode:
         case "keyword":
@@ -201,7 +201,7 @@ def fuse(
                 for c in candidates
             }
         case "hybrid":
-            return _add_up(candidates, _measure_searches(candidates, is_read=is_read), weights)
+            return _add_up(candidates, _measure_searches(candidates, readable), weights)
     keyword = _scale_to_unit([c.keyword for c in candidates])
     vector = _scale_to_unit([c.vector for c in candidates])
     return {
@@ -276,7 +276,7 @@ def measure(
     Those of a memory's surroundings compare what the two searches say of it and of others, by their weights.
     """
     own = [rows[c.key] for c in candidates]
-    features = _measure_searches(candidates, is_read=question.is_read)
+    features = _measure_searches(candidates, question.readable)
     found = _add_up(candidates, features, weights)
     features |= _measure_surroundings(candidates, rows, found, question)
     if question.dates:
@@ -311,11 +311,11 @@ def _column(values: Iterable[float]) -> NDArray[np.float64]:
     return np.fromiter(values, np.float64)
 
 
-def _measure_searches(candidates: Sequence[Candidate], *, is_read: bool) -> _Features:
+def _measure_searches(candidates: Sequence[Candidate], readable: float) -> _Features:
     """What the two searches say of each, by the kind of its text.
 
-    Meaning counts if the model reads the question's language (`is_read`), and not where the vector is owed; the rest is
-    left to words alone.
+    Meaning counts by the share of the question's letters that the model can read (`readable`, 0–1), and not where the
+    vector is owed; the rest is left to words alone.
     """
     most = max((c.keyword for c in candidates), default=0.0) or 1.0
     features = {
@@ -326,11 +326,10 @@ def _measure_searches(candidates: Sequence[Candidate], *, is_read: bool) -> _Fea
     unread = features["unread_words"] = np.zeros(len(candidates))
     for at, c in enumerate(candidates):
         kind = "turn" if c.is_turn else "long" if c.words > LONG_TEXT_WORDS else "fact"
-        if is_read and c.vector:
-            features[f"{kind}_meaning"][at] = c.vector
-            features[f"{kind}_words"][at] = c.keyword / most
-        else:
-            unread[at] = c.keyword / most
+        read = readable if c.vector else 0.0
+        features[f"{kind}_meaning"][at] = read * c.vector
+        features[f"{kind}_words"][at] = read * c.keyword / most
+        unread[at] = (1 - read) * c.keyword / most
     return features
 
 

@@ -205,7 +205,7 @@ def test_a_language_that_the_model_does_not_read_is_named_with_its_share(remembe
         remember(f"Die {word} läuft jede Nacht um halb drei im Rechenzentrum")
     told = found("languages")
     assert told.verdict is CheckStatus.NOTICE
-    assert "25 % German, which all-MiniLM-L6-v2 does not read" in told.detail
+    assert "25 % German, which all-MiniLM-L6-v2 does not read well" in told.detail
     assert "loci model use e5-small" in told.advice
 
 

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from memories.language.dates.written import read_times
-from memories.language.languages import language_of, stems_of
+from memories.language.languages import language_of, latin_share, stems_of
 from memories.language.word_forms import list_forms
 from memories.search.query_terms import match_for
 
@@ -52,6 +52,13 @@ def test_a_sentence_shows_its_language(text: str, language: str) -> None:
 )
 def test_code_names_and_short_texts_are_taken_for_english(text: str) -> None:
     assert language_of(text) == "en"
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("Which port?", 1.0), ("café", 1.0), ("部署端口", 0.0), ("部署ab", 0.5), ("?…", 1.0)]
+)
+def test_the_share_of_latin_letters(text: str, share: float) -> None:
+    assert latin_share(text) == share
 
 
 @pytest.mark.parametrize(

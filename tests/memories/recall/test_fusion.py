@@ -31,8 +31,8 @@ def test_weighted_takes_equal_scores_as_equally_good() -> None:
     assert fuse(same, mode="weighted") == pytest.approx({1: 1.0, 2: 1.0})
 
 
-def hybrid(*candidates: Candidate, is_read: bool = True) -> dict[int, float]:
-    return fuse(candidates, mode="hybrid", is_read=is_read)
+def hybrid(*candidates: Candidate, readable: float = 1.0) -> dict[int, float]:
+    return fuse(candidates, mode="hybrid", readable=readable)
 
 
 def test_hybrid_finds_a_statement_that_stands_alone_by_its_meaning() -> None:
@@ -59,8 +59,10 @@ def test_hybrid_bears_candidates_that_no_word_found() -> None:
     assert hybrid(Candidate(1, vector=0.6)) == pytest.approx({1: 0.9})
 
 
-def test_words_alone_count_for_a_question_that_the_model_does_not_read() -> None:
-    assert hybrid(BEST_MEANING, is_read=False) == {2: 1.0}
+def test_meaning_counts_by_the_share_of_the_question_that_the_model_can_read() -> None:
+    # Half of the letters are Latin: half of what both say together, and half of what words say alone.
+    assert hybrid(BEST_MEANING, readable=0.5) == pytest.approx({2: (1.5 * 0.6 + 0.09 + 1) / 2})
+    assert hybrid(BEST_MEANING, readable=0.0) == {2: 1.0}
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "rrf", "weighted", "hybrid"])
