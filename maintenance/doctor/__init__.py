@@ -37,6 +37,7 @@ _QUICK_CHECKS: tuple[Check, ...] = (
     environment.check_schema,
     rows.check_index_objects,
     rows.check_index_model,
+    rows.check_languages,
     rows.check_default_scope,
     rows.check_heads,
     rows.check_orphans,

@@ -1,5 +1,6 @@
 """Checks of the rows: against one another, and against the data derived from them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
@@ -15,7 +16,8 @@ from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
 from maintenance.embeddings.backfill import owed_pieces
 from memories.draft import describe_kept_rule, instance_rule
-from memories.embedding import configured_model_id
+from memories.embedding import configured_model, configured_model_id
+from memories.language.languages import language_of, name_of
 from memories.models import Link, Memory, Piece
 from memories.queries.versions import IN_TWO_GROUPS
 from memories.search.base import search_index
@@ -28,6 +30,8 @@ from storage.dialect import dialect
 
 _CLOCK_SKEW_S = 300  # tolerated between two machines, or after the clock was set
 CHUNK_ROWS = 1000
+_READ_TEXTS = 500  # for their language, the newest
+_NAMED_SHARE = 0.05  # fewer are quotations, and mistakes about short texts
 
 
 def check_integrity() -> Finding:
@@ -72,6 +76,29 @@ def check_index_model() -> Finding:
             "the index holds vectors of {indexed}, but queries are embedded by {installed}: recall uses keywords only"
         ).format(indexed=indexed, installed=installed),
         gettext("run 'loci model reembed'"),
+    )
+
+
+def check_languages() -> Finding:
+    """The model reads the languages of the newest memories."""
+    texts = list(Memory.objects.order_by("-key").values_list("content", flat=True)[:_READ_TEXTS])
+    if (model := configured_model()) is None or not texts:
+        return ok("languages", gettext("nothing to compare"))
+    found = Counter(map(language_of, texts))
+    unread = {
+        language: count
+        for language, count in found.most_common()
+        if not model.reads(language) and count >= _NAMED_SHARE * len(texts)
+    }
+    if not unread:
+        return ok("languages", gettext("the model reads those of the newest memories"))
+    shares = [f"{100 * count / len(texts):.0f} % {name_of(language)}" for language, count in unread.items()]
+    return notice(
+        "languages",
+        gettext(
+            "the newest memories are {shares}, which {model} does not read well: many questions in it find no answer"
+        ).format(shares=gettext(", ").join(shares), model=model.name),
+        gettext("run 'loci model add e5-small', then 'loci model use e5-small'"),
     )
 
 

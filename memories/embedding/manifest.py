@@ -68,10 +68,9 @@ class Model:
         window = model_id.partition("/")[2].partition("/")[0]
         return int(window) if window.isdecimal() and model_id == self.id_of(int(window)) else None
 
-    @property
-    def is_english(self) -> bool:
-        """Whether it reads English alone."""
-        return self.languages == ("en",)
+    def reads(self, language: str) -> bool:
+        """Whether it reads the language with this ISO code."""
+        return not self.languages or language in self.languages
 
     def question_cosine(self, cosine: float) -> float:
         """The cosine of a question with a text, in MiniLM's units."""

@@ -1,8 +1,8 @@
 """Other forms of a text's words for the keyword index, stored in their own column.
 
 The index splits at everything that is not a letter or digit and removes accents. That is not enough for scripts without
-spaces (pairs of letters stand in for words), letters with separate marks, Arabic prefixes and identifiers
-(`getUserName`, `C++`, `python3`). Query words get the same treatment.
+spaces (pairs of letters stand in for words), letters with separate marks, Arabic prefixes, identifiers
+(`getUserName`, `C++`, `python3`) and the endings of other languages than English. Query words get the same treatment.
 """
 
 import re
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from memories.language.languages import language_of, stems_of
 from memories.language.word_tables import parse_mapping, parse_pairs, parse_words, read_sections
 
 _TABLES: Final = read_sections("function_words")
@@ -196,8 +197,8 @@ def forms_of(text: str) -> str:
 
 
 def list_forms(text: str) -> list[str]:
-    """Other forms, in the order of their words. All consist of letters and digits only."""
-    found = _identifier_forms(text)
+    """Other forms of each kind, in the order of their words. All consist of letters and digits only."""
+    found = [*_identifier_forms(text), *stems_of(text, language_of(text))]
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
         found += _symbol_forms(plain)

@@ -22,6 +22,7 @@ from memories.draft import check_choice, check_range
 from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
+from memories.language.languages import describe_language
 from memories.models import Memory
 from memories.queries.as_of import newest_versions, versions_at
 from memories.queries.versions import find_by_short_ids, heads_of, parse_id, parse_short_id
@@ -121,7 +122,12 @@ def _answer_query(
         mode = "keyword"
     question = understand(request.query, encoder=encoder, actor=actor)
     trace.add(
-        "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
+        "question",
+        terms=list(question.match.terms if question.match else ()),
+        mode=mode,
+        degraded=degraded,
+        **describe_language(question.language),
+        read_by_model=question.is_read,
     )
     # A summary stands for events in lists; each of them is found by itself. That of a conversation answers for its time.
     without = {SUMMARY_SOURCE} if question.is_time_alone else SUMMARY_SOURCES

@@ -532,17 +532,17 @@ def _judge_nearness(
     if not nearness.shared_words and len(words(question.text)) == 1:
         wanted = max(wanted, LONE_WANTED)
     reached = nearness.reached(limits)
-    is_read = question.is_english and any(memory.key in cosines for memory in judged)
+    is_read = question.is_read and any(memory.key in cosines for memory in judged)
     has_all_words = nearness.shared_words == 1.0 and not nearness.others_lead
     if is_read:
         answerable = reached >= wanted or has_all_words
     else:
-        answerable = not question.is_english or nearness.shared_words > 0
+        answerable = not question.is_read or nearness.shared_words > 0
     # In a language that the model cannot read, fillers alone may reach the limit.
     answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
     is_near = has_all_words or reached >= wanted + SURE_MARGIN
     is_sure = is_read and answerable and is_near and not _lacks_names(question, judged[0])
-    doubt = "" if is_sure or not answerable else UNSURE if question.is_english else _BY_WORDS_ALONE
+    doubt = "" if is_sure or not answerable else UNSURE if question.is_read else _BY_WORDS_ALONE
     verdict = _Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
     rounded = {name: round(number, 4) for name, number in numbers.items()}

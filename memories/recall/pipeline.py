@@ -173,7 +173,7 @@ def score_candidates(
         )  # fmt: skip
     else:
         scores = fuse(gathered.candidates, mode=mode)
-    trace.add("score", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
+    trace.add("score", mode=mode, candidates=len(scores))
     if related.entities:
         trace.add("relations", entities=list(related.entities), followed=related.describe(scores))
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -4,6 +4,7 @@ import re
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from uuid import UUID
 
 from access.actor import Actor
@@ -14,6 +15,7 @@ from memories.embedding.manifest import MINILM, Model
 from memories.language.cleaning import clean_text
 from memories.language.dates.spans import NamedTime
 from memories.language.dates.written import MONTH_NUMBER, read_times
+from memories.language.languages import ENGLISH, language_of, latin_share
 from memories.language.word_tables import parse_words, read_sections
 from memories.queries.where import check_order
 from memories.recall.collecting import SELF_TEXT, WRONG_TEXT, Asker, Collects, read_collecting
@@ -31,15 +33,11 @@ _STATE = re.compile(
     r"|\bwhat(?:'s|’s| is| was| did \w+ leave)? (?:still )?(?:left|missing|open|undone|unfinished|to be done|left to do)\b|\bunfinished\b",
     re.I,
 )
-_LATIN_END = "\u0250"  # the first letter after the Latin blocks of Unicode
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _OWNED = re.compile(r"['’]s$")
-_LANGUAGES = read_sections("languages")
-# Words that show another language than English; those that English has as well show none.
-_FOREIGN_WORDS = frozenset().union(*map(parse_words, _LANGUAGES.values())) - STOP_WORDS
 _BEFORE_NAMES = read_sections("before_names")
 # In front of a name these say that it is not a person: "the Finnish launch", "around Christmas", "in Boston".
 _NO_PERSON_AFTER = parse_words(_BEFORE_NAMES["no person follows"])
@@ -87,8 +85,7 @@ class Question:
     names: frozenset[str] = frozenset()
     person_names: frozenset[str] = frozenset()  # of those that may be persons, written with a capital or not
     asks_state: bool = False  # how things stand now: the newest note of a thread answers
-    readable: float = 1.0  # share of its letters in a script that the model was trained on
-    is_english: bool = True  # as far as its short words show; the model reads no other language well
+    language: str = ENGLISH  # its ISO code
     subject_words: frozenset[str] = frozenset()  # without stop words
     identifiers: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()  # those that name no time
@@ -96,6 +93,19 @@ class Question:
     asks_wrong: bool = False
     thing: str = ""
     asker: Asker | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the model reads its language well."""
+        return self.model.reads(self.language)
+
+    @cached_property
+    def readable(self) -> float:
+        """Share (0–1) of it that the model makes something of; of a language it does not read, the Latin letters.
+
+        MiniLM's vector of a German question finds few answers, and yet more than words alone.
+        """
+        return 1.0 if self.is_read else latin_share(self.text)
 
     @property
     def asks_for_all(self) -> bool:
@@ -127,8 +137,7 @@ def understand(
         names=names_in(text),
         person_names=person_names_in(text),
         asks_state=_STATE.search(text) is not None,
-        readable=1.0 if encoder and not encoder.model.is_english else readable_share(text),
-        is_english=is_english(text),
+        language=language_of(text),
         subject_words=frozenset(content_words(text)),
         identifiers=identifiers_in(text),
         numbers=tuple(number for number in _NUMBER.findall(text) if number not in read.words),
@@ -137,23 +146,6 @@ def understand(
         thing=collecting.thing,
         asker=asker,
     )
-
-
-def readable_share(text: str) -> float:
-    """Share (0–1) of the letters that are Latin: the model was trained on English, and others are noise to it."""
-    if text.isascii():
-        return 1.0
-    letters = [letter for letter in text if letter.isalpha()]
-    return sum(letter < _LATIN_END for letter in letters) / len(letters) if letters else 1.0
-
-
-def is_english(text: str) -> bool:
-    """Whether the letters are Latin and the short words that show a language are not mostly of another one."""
-    if readable_share(text) < 0.5:
-        return False
-    found = [word.lower() for word in _WORD.findall(text)]
-    foreign = sum(word in _FOREIGN_WORDS for word in found)
-    return not foreign or foreign <= sum(word in STOP_WORDS for word in found)
 
 
 def person_names_in(text: str) -> frozenset[str]:

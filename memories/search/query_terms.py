@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memories.language.languages import language_of, tables_of
 from memories.language.word_forms import is_unspaced, list_forms, word_starts
 from memories.language.word_tables import parse_words, read_sections
 
@@ -64,7 +65,9 @@ def match_for(text: str) -> Match | None:
     content = content_words(text)
     spaced = [word for word in content if word.isascii() or not is_unspaced(word)]
     terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:_MAX_TERMS]
-    forms = [*joined_phrases(text), *list_forms(_ACRONYMS.sub(r"\1", text))]
+    tables = tables_of(language_of(text))
+    bare = tables.stop_words.sub(" ", text) if tables else text
+    forms = [*joined_phrases(text), *list_forms(_ACRONYMS.sub(r"\1", bare if words(bare) else text))]
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
     # The index has the last letter of a run as a form; a query uses a single letter only if it has nothing else.
     every = [term for term in every if not is_letter(term)] or every
@@ -73,6 +76,9 @@ def match_for(text: str) -> Match | None:
 
 def content_words(text: str) -> list[str]:
     """Words of a text other than stop words, in lower case; all if there are no others."""
+    tables = tables_of(language_of(text))
+    if tables is not None:
+        return words(tables.stop_words.sub(" ", text)) or words(text)
     found = words(text)
     return [word for word in found if word not in STOP_WORDS] or found
 

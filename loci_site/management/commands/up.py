@@ -18,6 +18,7 @@ from loci_site.management.first_start import FirstAccess, create_first_access, m
 from loci_site.server import up
 from loci_site.server.process import end_with_parent
 from loci_site.server.socket import is_answering
+from maintenance.doctor.rows import check_languages
 from memories.draft import describe_kept_rule
 from memories.embedding.loader import folder_status, model_folder
 from memories.store.pieces import read_index_state
@@ -76,6 +77,8 @@ class Command(BaseCommand):
             while not is_answering(listening):
                 time.sleep(_CHECK_EVERY_S)
         self._print(_ready_text(create_first_access()))
+        if (languages := check_languages()).advice:
+            self._print(f"\nNote: {languages.detail}. To change this, {languages.advice}.")
         connections.close_all()
 
     def _install_model(self, *, wants_model: bool) -> None:

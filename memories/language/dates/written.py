@@ -23,6 +23,7 @@ from memories.language.dates.spans import (
     valid_date,
     week_of,
 )
+from memories.language.languages import language_of, tables_of, times_in_english
 from memories.language.word_tables import parse_words, read_sections
 
 _STOP_WORDS = parse_words(read_sections("stop_words")["stop words"])
@@ -600,6 +601,9 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
 
     `today` is the asker's, by default the present one in the current time zone; `order` is the setting retrieval.date_order.
     """
+    tables, foreign = tables_of(language_of(text)), list[str]()
+    if tables is not None:
+        text, foreign = times_in_english(text, tables)
     if _MAY_NAME.search(text) is None:
         return _ReadTimes()
     today = today or timezone.localdate()
@@ -610,10 +614,11 @@ def read_times(text: str, *, today: date | None = None, order: str | None = None
     _mark_bounds(phrases, today=today)
     if not (found := phrases.found()):
         return _ReadTimes()
-    words = {word.lower() for word in _WORDS.findall(phrases.rest())}
+    rest = phrases.rest() if tables is None else tables.empty.sub(" ", phrases.rest())
+    words = {word.lower() for word in _WORDS.findall(rest)}
     return _ReadTimes(
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
-        phrases.restore(" ".join(found)),
+        " ".join([phrases.restore(" ".join(found)), *foreign]),
         words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,
         asks_wrong=words <= _EMPTY_WORDS | _WRONG_WORDS and not words <= _EMPTY_WORDS,
     )

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
 WELL = {
     "driver", "home", "disk", "model", "migrations", "schema", "index model", "heads", "orphans", "vectors",
     "tombstones", "clock", "jobs", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
-    "default scope",
+    "default scope", "languages",
 }  # fmt: skip
 
 
@@ -194,6 +194,19 @@ def test_vectors_of_another_model_are_found(remember: Remember) -> None:
     IndexState.objects.update_or_create(name="model", defaults={"value": "other@1"})
     assert "the index holds vectors of other@1" in wrong(examine(operator(), quick=True))["index model"]
     assert found("index model").advice == "run 'loci model reembed'"
+
+
+@pytest.mark.model
+def test_a_language_that_the_model_does_not_read_is_named_with_its_share(remember: Remember) -> None:
+    for port in range(12):
+        remember(f"The port of the {port}th service is {8080 + port}")
+    assert found("languages").verdict is CheckStatus.OK
+    for word in ("Sicherung", "Auswertung", "Anmeldung", "Abrechnung"):
+        remember(f"Die {word} läuft jede Nacht um halb drei im Rechenzentrum")
+    told = found("languages")
+    assert told.verdict is CheckStatus.NOTICE
+    assert "25 % German, which all-MiniLM-L6-v2 does not read well" in told.detail
+    assert "loci model use e5-small" in told.advice
 
 
 def test_two_versions_that_count_are_found(remember: Remember) -> None:

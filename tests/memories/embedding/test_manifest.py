@@ -82,7 +82,7 @@ def test_a_published_folder_says_how_its_model_reads(published: Path) -> None:
     assert (model.name, model.licence, model.languages) == ("published", "mit", ("en", "de"))
     assert (model.width, model.layers, model.heads, model.max_tokens) == (64, 1, 4, TOKENS)
     assert (model.pooling, model.question_prefix, model.text_prefix) == ("cls", "ask: ", "text: ")
-    assert not model.is_english
+    assert [model.reads(language) for language in ("en", "de", "fr")] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from bench.evaluate.question_files import read_queries
 from bench.evaluate.run import store_corpus
 from memories.embedding import Encoder
 from memories.recall import RecallRequest, RecallResult, recall
-from memories.recall.question import is_english, person_names_in
+from memories.recall.question import person_names_in
 from memories.search.query_terms import exact_numbers_in
 from tests.memories.builders import kept
 from tests.people import person
@@ -38,22 +38,6 @@ HARBOR = Path("bench/evaluate/sets/harbor")
 )
 def test_a_capital_makes_no_person(text: str, names: set[str]) -> None:
     assert person_names_in(text) == names
-
-
-@pytest.mark.parametrize(
-    ("text", "english"),
-    [
-        ("How is SSO set up for the ports?", True),
-        ("search index backups", True),
-        ("ten approvals for de Groot", True),
-        ("Combien nous coûte un paiement par carte ?", False),
-        ("¿Para qué sirve violet-oar?", False),
-        ("Wie lange prüft Baltrum neue Versionen?", False),
-        ("Кто отвечает за платежи?", False),
-    ],
-)
-def test_the_language_shows_in_short_words(text: str, english: bool) -> None:
-    assert is_english(text) is english
 
 
 @pytest.mark.parametrize(
@@ -116,11 +100,23 @@ class TestATeamsStore:
         answer = ask(alice, "photosynthesis")
         assert (answer.abstained, answer.confidence) == (True, "low")
 
-    def test_another_language_is_answered_by_words_and_marked(self, alice: User) -> None:
-        answer = ask(alice, "Qui remplace Rosalind pendant son congé parental ?")
+    @pytest.mark.parametrize(
+        ("question", "language"),
+        [
+            ("Qui remplace Rosalind pendant son congé parental ?", "French"),
+            ("Wer vertritt Rosalind in ihrer Elternzeit?", "German"),
+        ],
+    )
+    def test_another_language_is_answered_by_words_and_marked(
+        self, alice: User, question: str, language: str
+    ) -> None:
+        answer = recall(person(alice), RecallRequest(question, group="ledger", explain=True))
         assert "Rosalind" in answer.items[0].text
         assert answer.confidence == "low"
         assert "By words alone, low confidence" in answer.show()
+        assert answer.trace is not None
+        [asked] = [step.detail for step in answer.trace.steps if step.name == "question"]
+        assert (asked["language"], asked["read_by_model"]) == (language, False)
 
 
 @pytest.mark.django_db(transaction=True)

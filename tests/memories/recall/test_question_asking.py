@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.recall.question import readable_share, understand
+from memories.recall.question import understand
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,3 @@ from memories.recall.question import readable_share, understand
 )
 def test_how_things_stand_is_asked(question: str, is_state: bool) -> None:
     assert understand(question, encoder=None).asks_state == is_state
-
-
-@pytest.mark.parametrize(
-    ("text", "share"), [("Which port?", 1.0), ("café", 1.0), ("部署端口", 0.0), ("部署ab", 0.5), ("?…", 1.0)]
-)
-def test_the_share_of_letters_that_the_model_reads(text: str, share: float) -> None:
-    assert readable_share(text) == share
