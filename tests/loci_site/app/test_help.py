@@ -40,6 +40,21 @@ def test_every_link_and_anchor_leads_somewhere() -> None:
     assert wrong == []
 
 
+def test_links_of_the_pages_for_developers_lead_to_files() -> None:
+    pages = [REPOSITORY / "CONTRIBUTING.md", *(REPOSITORY / "docs" / "dev").glob("*.md")]
+    assert len(pages) > 5
+    wrong = []
+    for page in pages:
+        for target, part in re.findall(
+            r"\]\(([^()#\s:]+\.md)(?:#([\w-]*))?\)", page.read_text(encoding="utf-8")
+        ):
+            file = page.parent / target
+            heads = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8") if file.is_file() else "", re.M)
+            if not file.is_file() or (part and part not in map(heading_id, heads)):
+                wrong.append((page.name, target, part))
+    assert wrong == []
+
+
 def test_each_page_of_loci_has_its_documentation(member: Client) -> None:
     for prefix, doc in HELP_FOR:
         name, _, part = doc.partition("#")
