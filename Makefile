@@ -59,12 +59,12 @@ test-newest: .venv/.installed-dev $(TEST_HOME)/.model-8-bit .venv/bin/uv ## run 
 proof: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the long proofs, or one: make proof NAME
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.proof $(NAME) $(ARGS)
 
-bench: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure speed (ARGS="--sizes 10k,100k --report docs/speed.md")
+bench: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure speed (ARGS="--sizes 10k,100k --report docs/dev/speed.md")
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.speed $(ARGS)
 
-recall-tables: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure recall into docs/recall.md (SETS="folder folder" ARGS="--split dev")
+recall-tables: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure recall into docs/dev/recall.md (SETS="folder folder" ARGS="--split dev")
 	@test -n "$(SETS)" || { echo 'Say which sets to measure: make recall-tables SETS="folder folder"' >&2; exit 1; }
-	@LOCI_HOME="$(TEST_HOME)" $(PY) -m bench.evaluate $(SETS) $(ARGS) --write-docs docs/recall.md
+	@LOCI_HOME="$(TEST_HOME)" $(PY) -m bench.evaluate $(SETS) $(ARGS) --write-docs docs/dev/recall.md
 
 UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet

@@ -26,7 +26,7 @@ ROOMS = (
 )
 LEFT_OUT = (
     "docs/dev/decisions.md",  # quotes
-    "docs/proof.md", "docs/reference/",  # made from the code of other rooms
+    "docs/dev/proof.md", "docs/reference/",  # made from the code of other rooms
     "loci_site/locale/", "loci_site/static/",
 )  # fmt: skip
 BANNED = {

@@ -325,7 +325,9 @@ def check_rules(text: str) -> str:
     try:
         rules, words = read_pairs(split_rules(text))
     except UnknownRule as error:
-        raise InvalidInput(str(error), hint="See docs/guard.md for the kinds.", field="guard") from None
+        raise InvalidInput(
+            str(error), hint="See docs/how-to/sensitive-text.md for the kinds.", field="guard"
+        ) from None
     if len(text) > _MAX_RULES_CHARS:
         raise InvalidInput(
             f"The rules have {len(text)} characters; at most {_MAX_RULES_CHARS} are allowed.", field="guard"

@@ -23,16 +23,10 @@ from memories.queries.labels import is_doubted  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 IN_DOCS = (
-    "dashboard-wide-light", "dashboard-phone-dark", "palette-wide-light", "memories-wide-light", "memories-phone-light",
-    "search-wide-dark", "memory-wide-light", "memory-phone-dark", "entity-wide-light", "add-wide-light", "confirm-wide-light",
-    "import-wide-light", "review-wide-light", "review-wide-dark", "review-phone-light", "links-wide-light", "link-wide-light",
-    "playground-wide-light", "graph-wide-dark", "timeline-wide-light", "explore-groups-wide-light", "explore-group-wide-light",
-    "group-wide-light", "tokens-wide-light", "token-add-wide-light", "people-wide-light", "log-wide-light",
-    "recalls-wide-light", "runs-wide-light", "run-wide-light", "run-preview-wide-dark", "undo-wide-light",
-    "schedule-wide-light", "backups-wide-light", "doctor-wide-light", "refused-wide-light",
-    "app-search-wide-light", "app-search-wide-dark", "app-search-phone-light", "app-nothing-wide-light",
-    "app-memory-wide-light", "app-memory-phone-dark", "app-new-wide-light", "app-correct-wide-light", "app-flag-wide-light",
-    "app-mine-wide-light", "login-wide-light",
+    "dashboard-wide-light", "memory-wide-light", "import-wide-light", "review-wide-light",
+    "playground-wide-light", "graph-wide-dark", "timeline-wide-light", "explore-group-wide-light",
+    "tokens-wide-light", "log-wide-light", "run-wide-light", "undo-wide-light", "backups-wide-light",
+    "app-search-wide-light",
 )  # fmt: skip
 # The workspace is shown as the contributor sees them.
 OF_MEMBERS = "app-"

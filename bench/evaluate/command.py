@@ -51,7 +51,7 @@ examples:
   python -m bench.evaluate sets/* --budgets              how much evidence 250 to 4,000 tokens hold
   python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
   python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
-  python -m bench.evaluate sets/* --write-docs docs/recall.md   the tables of the page
+  python -m bench.evaluate sets/* --write-docs docs/dev/recall.md   the tables of the page
   python -m bench.evaluate longmemeval_s.json            LongMemEval as published; --unit turn: its turns
   python -m bench.evaluate locomo10.json                 LoCoMo as published; --unit session: its sessions
   python -m bench.evaluate BEAM/chats/100K               BEAM's conversations of one size

@@ -62,7 +62,7 @@ EXAMPLES = """examples:
   python -m bench.proof                  all of them
   python -m bench.proof writers kills    these two
   python -m bench.proof truth            year, load, cycle-kills and celery
-  python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
+  python -m bench.proof --quick          a small look at each; docs/dev/proof.md stays as it is
 
 A run that was stopped goes on where it was; --fresh begins anew.
 """

@@ -1,4 +1,4 @@
-"""docs/proof.md: what each proof found last, written between the marks that the page has for it."""
+"""docs/dev/proof.md: what each proof found last, written between the marks that the page has for it."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.proof.proof import REPOSITORY, Finding, Proof
 from storage.sqlite.driver import DRIVER
 
-PAGE = REPOSITORY / "docs" / "proof.md"
+PAGE = REPOSITORY / "docs" / "dev" / "proof.md"
 
 
 def write_report(proof: Proof, finding: Finding, machine: str, *, page: Path = PAGE) -> None:

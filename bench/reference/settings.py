@@ -11,7 +11,7 @@ INTRO = """\
 Loci reads `config.toml` in `LOCI_HOME` (default `~/.loci`) and the environment; an environment variable overrides the
 file, the file overrides the default. Every value is checked at start: the error names the key, the value and the allowed
 values. Five more variables have no key: `LOCI_HOME`, `REDIS_URL` (Redis), `DATABASE_URL` (PostgreSQL;
-[how to](../how-to/postgresql.md)), `DATABASE_REPLICA_URL` (a streaming replica of it; [how to](../how-to/scale.md#read-replicas)) and
+[how to](../how-to/postgresql.md)), `DATABASE_REPLICA_URL` (a streaming replica of it; [how to](../how-to/postgresql.md#read-replicas)) and
 `LOCI_DB_KEY` (the key of an encrypted store; [how to](../how-to/encrypt.md)).
 
 ```toml

@@ -1,6 +1,6 @@
 """How fast recall and store are, end to end over HTTP MCP, beside what the machine allows: `python -m bench.speed`.
 
-    python -m bench.speed --sizes 10k,100k --report docs/speed.md
+    python -m bench.speed --sizes 10k,100k --report docs/dev/speed.md
 
 For each size a store of made-up memories is built once and kept under .proof/speed (see stores.py), copied, and
 served by a real server, on SQLite or PostgreSQL. One client asks on one connection; then eight clients recall while two store.

@@ -1,6 +1,6 @@
 """Loci next to another memory server, with the same texts, questions and clients, in alternating rounds.
 
-    python -m bench.speed.rivals --mms ~/mms --sizes 2k,10k --report docs/speed.md
+    python -m bench.speed.rivals --mms ~/mms --sizes 2k,10k --report docs/dev/speed.md
     python -m bench.speed.rivals --also base=../main --clients raw     two trees of Loci
 
 All systems are loaded with the same texts. A turn of a system goes back to what was loaded, starts the server, calls it with

@@ -24,34 +24,52 @@ from loci_site.app.page import render_page, workspace_page
 FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
 # What people read, in this order; other files of the folder are for developers.
 _SHELVES = (
-    (gettext_noop("Begin"), ("quickstart", "glossary", "recall")),
-    (gettext_noop("How to"), "how-to"),
-    (gettext_noop("Reference"), "reference"),
-)
+    (gettext_noop("Start"), ("quickstart", "how-to/connect-agents", "how-to/hooks", "how-to/use-the-browser", "how-to/import")),
+    (
+        gettext_noop("Every day"),
+        ("how-to/correct", "how-to/review", "how-to/ask-about-the-past", "how-to/files", "how-to/conversations"),
+    ),
+    (
+        gettext_noop("Administer"),
+        (
+            "how-to/rights", "how-to/run-for-a-team", "how-to/backup", "how-to/upgrade", "how-to/maintenance", "how-to/what-leaves",
+            "how-to/personal-data", "how-to/sensitive-text", "how-to/audit", "how-to/encrypt", "how-to/sign-in", "how-to/postgresql",
+            "how-to/models",
+        ),
+    ),
+    (
+        gettext_noop("Reference"),
+        (
+            "glossary", "reference/settings", "reference/commands", "reference/tools", "reference/rest", "reference/errors",
+            "reference/rights", "reference/trust",
+        ),
+    ),
+)  # fmt: skip
 # The first prefix of a page's address that fits names its documentation.
 HELP_FOR = (
     ("/admin/review/", "how-to/review"),
-    ("/admin/explore/notifications/", "how-to/notifications"),
+    ("/admin/explore/notifications/", "how-to/run-for-a-team#notifications"),
     ("/admin/explore/settings/", "reference/settings"),
     ("/admin/explore/groups/", "how-to/rights"),
     ("/admin/explore/timeline/", "how-to/ask-about-the-past"),
-    ("/admin/explore/", "how-to/explore"),
-    ("/admin/memories/link/", "how-to/duplicates-and-conflicts"),
-    ("/admin/memories/tombstone/", "how-to/correct"),
-    ("/admin/memories/recalllog/", "how-to/explore"),
+    ("/admin/explore/recall/", "how-to/use-the-browser#recall-playground"),
+    ("/admin/explore/graph/", "how-to/use-the-browser#graph-and-timeline"),
+    ("/admin/memories/link/", "how-to/review#duplicates-and-conflicts"),
+    ("/admin/memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
     ("/admin/access/auditentry/", "how-to/audit"),
-    ("/admin/access/apitoken/", "how-to/connect-agents"),
+    ("/admin/access/apitoken/", "how-to/rights#tokens"),
     ("/admin/access/", "how-to/rights"),
     ("/admin/maintenance/joblock/backups/", "how-to/backup"),
-    ("/admin/maintenance/joblock/doctor/", "how-to/doctor"),
-    ("/admin/maintenance/joblock/", "how-to/schedule"),
+    ("/admin/maintenance/joblock/doctor/", "how-to/maintenance#doctor"),
+    ("/admin/maintenance/joblock/", "how-to/maintenance#schedule"),
     ("/admin/maintenance/", "how-to/maintenance"),
     ("/admin/sources/watchedfolder/", "how-to/files"),
-    ("/admin/sources/artifact/", "how-to/artifacts"),
-    ("/admin/sources/", "how-to/import-export"),
-    ("/admin/auth/", "how-to/use-the-browser#accounts"),
-    ("/oauth/", "how-to/oauth"),
+    ("/admin/sources/artifact/", "how-to/files#ingest-files-as-evidence"),
+    ("/admin/sources/", "how-to/import"),
+    ("/admin/auth/", "how-to/rights"),
+    ("/oauth/", "how-to/sign-in#oauth-for-programs"),
     ("/app/account/", "how-to/use-the-browser#my-account"),
+    ("/app/conversations/", "how-to/conversations"),
     ("/", "how-to/use-the-browser"),
 )
 MAX_FOUND = 20
@@ -119,27 +137,26 @@ def all_pages() -> dict[str, _HelpPage]:
 
 
 def read_pages(folder: Path) -> Iterator[_HelpPage]:
-    for _, place in _SHELVES:
-        files = [folder / f"{name}.md" for name in place] if isinstance(place, tuple) else sorted((folder / place).glob("*.md"))  # fmt: skip
-        for path in files:
+    """The pages of the shelves that are there, in order."""
+    for _, names in _SHELVES:
+        for name in names:
+            path = folder / f"{name}.md"
             if path.is_file():
                 text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
                 titles = (line[2:].strip() for line in text.splitlines() if line.startswith("# "))
-                name = path.relative_to(folder).with_suffix("").as_posix()
                 yield _HelpPage(name, next(titles, path.stem), text)
 
 
 def _shelves() -> list[tuple[str, list[_HelpPage]]]:
     """The pages under their headings."""
-    pages = all_pages().values()
+    pages = all_pages()
     return [
-        (gettext(heading), [page for page in pages if (page.name in place if isinstance(place, tuple) else page.name.startswith(f"{place}/"))])
-        for heading, place in _SHELVES
-    ]  # fmt: skip
+        (gettext(heading), [pages[name] for name in names if name in pages]) for heading, names in _SHELVES
+    ]
 
 
 def search(query: str) -> list[_FoundPage]:
-    """The pages that have all the words, those with a word in the title or in more lines first."""
+    """The pages that have all the words: those with a word in the title or in more lines first, the reference last."""
     words = query.casefold().split()
     found = []
     for page in all_pages().values():
@@ -153,8 +170,9 @@ def search(query: str) -> list[_FoundPage]:
             in_title = sum(word in page.title.casefold() for word in words)
             # A line without Markdown's signs.
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", best).strip()[:_SNIPPET_CHARS]
-            found.append((-in_title, -len(lines), _FoundPage(page, plain)))
-    return [each for *_, each in sorted(found, key=lambda row: row[:2])][:MAX_FOUND]
+            is_reference = page.name.startswith("reference/")
+            found.append((is_reference, -in_title, -len(lines), _FoundPage(page, plain)))
+    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:MAX_FOUND]
 
 
 @cache

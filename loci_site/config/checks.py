@@ -100,10 +100,10 @@ def check_guard(config: Config) -> _Found:
         if folder:
             read_options(Path(folder))
     except UnknownRule as error:
-        hint = "Write kind=treatment or word=TEXT, as in docs/guard.md."
+        hint = "Write kind=treatment or word=TEXT, as in docs/how-to/sensitive-text.md."
         return [Error(f"guard.floor: {error}", hint=hint, id="loci.E005")]
     except ClassifierError as error:
-        hint = "docs/guard.md says what the folder holds."
+        hint = "docs/dev/guard.md says what the folder holds."
         return [Error(f"guard.classifier: {error}.", hint=hint, id="loci.E006")]
     return []
 

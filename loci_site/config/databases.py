@@ -20,7 +20,7 @@ _PRAGMAS = (
 )
 _BUSY_TIMEOUT_S = 20.0  # how long a write waits for other writes
 _CACHE_MB = 16  # of pages, for each connection
-_ENCRYPTED_CACHE_MB = 64  # recall in a group of 18,000 memories takes 2 % less: docs/speed.md
+_ENCRYPTED_CACHE_MB = 64  # recall in a group of 18,000 memories takes 2 % less: docs/dev/speed.md
 
 
 def all_databases(config: Config) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """How many questions a process works on at once: as many as there are cores.
 
 More at once would only take turns at Python's interpreter, and each turn costs: eight threads answered 51 questions a
-second, and 78 since two are worked on at a time (two cores, 100,000 memories; docs/speed.md).
+second, and 78 since two are worked on at a time (two cores, 100,000 memories; docs/dev/speed.md).
 """
 
 import os

@@ -1,6 +1,6 @@
 """Every fitted number of recall and abstention: weights, thresholds and limits, each with how it was found.
 
-"Development sets" are the public sets of docs/recall.md (locomo, realtalk, beam100k, wikiqa and their sessions). What no
+"Development sets" are the public sets of docs/dev/recall.md (locomo, realtalk, beam100k, wikiqa and their sessions). What no
 measurement is recorded for is marked "set by hand". Bounds of a request are in memories.recall, sizes of caches and
 buffers next to the cache.
 """

@@ -69,7 +69,7 @@ def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POST
     return Match(tuple(term for term in match.terms if term in chosen))
 
 
-# Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/recall.md, "Words").
+# Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/dev/recall.md, "Words").
 # A word that more than nine tenths of the texts have counts less, down to a hundredth: it says nothing about any of them.
 FADING_SHARE, LEAST_FADED = 0.1, 0.01
 _SATURATION = 0.9  # BM25's k1: how fast more of the same word stops to count

@@ -371,9 +371,9 @@ def table() -> str:
 
 
 def test_the_page_of_proofs_tells_the_table() -> None:
-    """docs/proof.md says of each cell what its test says, and all hold."""
+    """docs/dev/proof.md says of each cell what its test says, and all hold."""
     sys.stdout.write(f"\n{table()}\n")
-    page = (REPOSITORY / "docs" / "proof.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "dev" / "proof.md").read_text(encoding="utf-8")
     _, _, rest = page.partition("<!-- matrix: held to by the tests -->\n")
     assert rest.partition("\n<!-- matrix: end -->")[0] == table()
     assert len(CELLS) == 25 - (len(STORIES) - len(OVER_TIME))

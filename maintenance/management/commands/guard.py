@@ -17,7 +17,7 @@ examples:
   loci guard scan               list it in the Review, quarantine where the group's rules say so
   loci guard undo ID            take a scan back; 'scan' names the id
 
-A scan that was stopped goes on where it was. Rules: 'loci group update NAME --guard RULES', docs/guard.md.
+A scan that was stopped goes on where it was. Rules: 'loci group update NAME --guard RULES', docs/how-to/sensitive-text.md.
 """
 
 

@@ -86,7 +86,7 @@ def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, f
 
 EXACT_MB = 96  # of vectors, unless a setting says otherwise
 # Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
-# vectors, and 98.6 % of the true thirty best (docs/speed.md).
+# vectors, and 98.6 % of the true thirty best (docs/dev/speed.md).
 _MIN_SIMILAR = 1000  # rows that share the most signs
 _SIMILAR_PER_WANTED = 8
 MIN_COMPARED = 120  # of those, the rows compared exactly

@@ -1,11 +1,12 @@
-"""Screenshots in the docs: one for each page, all used, none too large."""
+"""Screenshots in the docs: all used, none too large."""
 
+import inspect
 import re
-from pathlib import Path
 
-from bench.demo.screenshots import AWAITED, DONE, IN_DOCS, PRESSED
+from bench.demo.screenshots import AWAITED, DONE, IN_DOCS, PRESSED, pages
+from tests.settings import REPOSITORY
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+DOCS = REPOSITORY / "docs"
 HEAVIEST = 250_000  # bytes
 BEGINS = b"\x89PNG\r\n\x1a\n"
 
@@ -15,10 +16,11 @@ def test_each_picture_is_there_is_light_and_stands_in_the_docs() -> None:
     assert set(there) == set(IN_DOCS)
     assert {name for name, path in there.items() if not path.read_bytes().startswith(BEGINS)} == set()
     assert {name for name, path in there.items() if path.stat().st_size > HEAVIEST} == set()
-    shown = re.findall(r"\(images/([\w-]+)\.png\)", (DOCS / "pages.md").read_text(encoding="utf-8"))
-    assert sorted(shown) == sorted(IN_DOCS)
+    texts = [path.read_text(encoding="utf-8") for path in (REPOSITORY / "README.md", *DOCS.rglob("*.md"))]
+    assert set(re.findall(r"images/([\w-]+)\.png\)", "".join(texts))) == set(IN_DOCS)
 
 
 def test_what_is_done_before_a_picture_is_done_to_a_page_that_has_one() -> None:
-    pages = {re.sub(r"-(wide|phone)-(light|dark)$", "", name) for name in IN_DOCS}
-    assert {*PRESSED, *DONE, *AWAITED} <= pages
+    names = set(re.findall(r'"([\w-]+)": f?"[/{]', inspect.getsource(pages)))
+    assert {re.sub(r"-(wide|phone)-(light|dark)$", "", name) for name in IN_DOCS} <= names
+    assert {*PRESSED, *DONE, *AWAITED} <= names

@@ -22,7 +22,7 @@ def test_every_how_to_and_reference_is_a_page() -> None:
         for folder in ("how-to", "reference")
         for path in (REPOSITORY / "docs" / folder).glob("*.md")
     }
-    assert files | {"quickstart", "glossary", "recall"} == set(all_pages())
+    assert files | {"quickstart", "glossary"} == set(all_pages())
 
 
 def test_every_link_and_anchor_leads_somewhere() -> None:
@@ -37,6 +37,21 @@ def test_every_link_and_anchor_leads_somewhere() -> None:
         wrong += [
             (name, name, part) for part in re.findall(r'href="#([^"]*)"', html) if part not in ids(name)
         ]
+    assert wrong == []
+
+
+def test_links_of_the_pages_for_developers_lead_to_files() -> None:
+    pages = [REPOSITORY / "CONTRIBUTING.md", *(REPOSITORY / "docs" / "dev").glob("*.md")]
+    assert len(pages) > 5
+    wrong = []
+    for page in pages:
+        for target, part in re.findall(
+            r"\]\(([^()#\s:]+\.md)(?:#([\w-]*))?\)", page.read_text(encoding="utf-8")
+        ):
+            file = page.parent / target
+            heads = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8") if file.is_file() else "", re.M)
+            if not file.is_file() or (part and part not in map(heading_id, heads)):
+                wrong.append((page.name, target, part))
     assert wrong == []
 
 
@@ -60,8 +75,38 @@ def test_pages_are_read_and_nothing_else_is(member: Client) -> None:
 def test_the_search_wants_all_words_and_prefers_titles(member: Client) -> None:
     assert search("backup")[0].page.name == "how-to/backup"
     assert search("backup zebrafish") == []
+    behind = [each.page.name.startswith("reference/") for each in search("undo")]
+    assert True in behind
+    assert behind == sorted(behind), "the reference comes last"
     shown = member.get("/help/?q=one-time+link").content.decode()
-    assert "Use the browser" in shown
+    assert "People and rights" in shown
+
+
+# What people ask, and the page that answers it.
+QUESTIONS = {
+    "back up": "how-to/backup",
+    "show an agent only one project": "how-to/rights",
+    "invite a colleague": "how-to/rights",
+    "upgrade": "how-to/upgrade",
+    "what leaves the machine": "how-to/what-leaves",
+    "change decay": "how-to/maintenance",
+    "connect a client": "how-to/connect-agents",
+    "import notes": "how-to/import",
+    "correct a fact": "how-to/correct",
+    "see what was captured": "how-to/hooks",
+    "turn hooks off": "how-to/hooks",
+}
+
+
+@pytest.mark.parametrize(("question", "name"), QUESTIONS.items())
+def test_a_question_finds_its_page_first(question: str, name: str) -> None:
+    assert search(question)[0].page.name == name
+
+
+def test_the_list_has_every_page_once_under_a_heading(member: Client) -> None:
+    html = member.get("/help/").content.decode()
+    listed = re.findall(r'<li><a href="/help/([^"]*)/">', html)
+    assert listed == list(all_pages())
 
 
 @pytest.mark.parametrize(

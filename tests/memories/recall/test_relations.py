@@ -177,7 +177,7 @@ def test_following_relations_finds_what_does_not_say_the_name(world: World, enco
         places = {
             is_on: min(found.index(text) for text in right & {*found}) + 1 for is_on, found in ranked.items()
         }
-        print(f"{places[False]:>3} → {places[True]:>3}  {question}")  # noqa: T201 - docs/recall.md has the figures
+        print(f"{places[False]:>3} → {places[True]:>3}  {question}")  # noqa: T201 - docs/dev/recall.md has the figures
         for is_on, place_ in places.items():
             hits[is_on] += place_ <= FIRST
     print(f"hits@{FIRST} of {len(PROBE)}: {hits[False]} without relations, {hits[True]} with them")  # noqa: T201
