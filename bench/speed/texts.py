@@ -82,7 +82,7 @@ def make_text(vocabulary: Vocabulary, dice: random.Random, topic: int) -> str:
 
 def make_question(vocabulary: Vocabulary, dice: random.Random, text: str) -> str:
     """Make a question out of some of a text's own words."""
-    words = [word for word in re.findall(r"[a-z]{4,}", text) if word in vocabulary.known]
+    words = [word for word in re.findall(r"[a-z]{4,}", text) if word in vocabulary.known] or ["anything"]
     return _with_words(dice.choice(QUESTIONS), words, dice)
 
 
