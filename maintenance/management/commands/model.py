@@ -10,6 +10,7 @@ from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag,
 from access.tokens import operator
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
+from memories.embedding.concurrency import spare_a_core, yield_to_answers
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -152,6 +153,8 @@ def _embed_all(options: dict[str, Any]) -> CommandAnswer:
     if options["dry_run"]:
         plan = plan_reembed(operator())
         return CommandAnswer({**vars(plan), "is_done": plan.is_done}, _plan_text(plan))
+    spare_a_core()
+    yield_to_answers()
     with StepBar("reembed") as bar:
         done = reembed(operator(), progress=bar.show)
     return CommandAnswer(done, _done_text(done))
