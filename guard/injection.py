@@ -1,18 +1,16 @@
 """Instructions to an AI inside a text, by phrases of several languages. A hint for a person, never proof."""
 
 import codecs
-import math
-import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from guard.findings import Door, GuardFinding
 from guard.hidden import LOOK_ALIKES, unbase64, unescaped
+from guard.judge import JudgeError, JudgeUse, find_judge
 from guard.patterns import Keywords, Pattern, PatternSets
 
 DATA: Final = Path(__file__).parent / "data"
@@ -180,87 +178,18 @@ _DRESSES: Final[tuple[tuple[Pattern, Callable[[str], str]], ...]] = (
 )
 
 
-KIND: Final = "injected-instruction"
-FILES: Final = ("model.onnx", "tokenizer.json", "classifier.toml")
-MAX_WINDOWS: Final = 8  # of a long text; what is behind them is not looked at
-DEFAULT_TOKENS: Final = 256
-
-
-class ClassifierError(ValueError):
-    """The folder of the classifier lacks a file, or a value in it is not allowed."""
-
-
-class _InjectionClassifier:
-    """A text classifier that runs on the caller's thread. Thread-safe."""
-
-    def __init__(self, folder: Path) -> None:
-        self.threshold, self.label, self.max_tokens = read_options(folder)
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read once, at import
-        # Compiled libraries, loaded only where a classifier is set.
-        import onnxruntime  # noqa: PLC0415
-        from tokenizers import Tokenizer  # noqa: PLC0415
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session: Any = onnxruntime.InferenceSession(
-            str(folder / FILES[0]), sess_options=options, providers=["CPUExecutionProvider"]
-        )
-        self._inputs = [each.name for each in self._session.get_inputs()]
-        self._tokenizer: Any = Tokenizer.from_file(str(folder / FILES[1]))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-
-    def find(self, text: str) -> list[GuardFinding]:
-        """A finding for the most suspicious window of the text, if its score reaches the threshold."""
-        encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        starts = range(0, len(encoding.ids), self.max_tokens)
-        scored = [
-            (self.score(encoding.ids[at : at + self.max_tokens]), encoding.offsets[at : at + self.max_tokens])
-            for at in list(starts)[:MAX_WINDOWS]
-        ]
-        score, offsets = max(scored, key=lambda each: each[0], default=(0.0, []))
-        if score < self.threshold:
-            return []
-        return [GuardFinding(KIND, (offsets[0][0], offsets[-1][1]), round(score, 3))]
-
-    def score(self, ids: list[int]) -> float:
-        """The probability that a window of token ids contains an instruction to an AI."""
-        import numpy as np  # noqa: PLC0415 - as above
-
-        row = np.array([ids], dtype=np.int64)
-        feeds = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
-        [logits, *_] = self._session.run(None, {name: feeds[name] for name in self._inputs})
-        values = [float(value) for value in logits[0]]
-        if len(values) == 1:
-            return 1 / (1 + math.exp(-values[0]))
-        largest = max(values)
-        weights = [math.exp(value - largest) for value in values]
-        return weights[self.label] / sum(weights)
-
-
-def read_options(folder: Path) -> tuple[float, int, int]:
-    """Threshold, label and window of classifier.toml. Raises ClassifierError."""
-    for name in FILES:
-        if not (folder / name).is_file():
-            raise ClassifierError(f"{folder} has no {name}")
+def judge_instructions(text: str, folders: tuple[str, ...]) -> list[GuardFinding]:
+    """A finding for the most suspicious part of a text, if the judge of judges.folders is sure of it; none if it fails."""
     try:
-        options = tomllib.loads((folder / FILES[2]).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ClassifierError(f"{FILES[2]}: {error}") from None
-    threshold = options.get("threshold")
-    label, tokens = options.get("label", -1), options.get("max_tokens", DEFAULT_TOKENS)
-    if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
-        raise ClassifierError(f"{FILES[2]}: threshold must be a number above 0, at most 1")
-    if not isinstance(label, int) or not isinstance(tokens, int) or tokens < 1:
-        raise ClassifierError(f"{FILES[2]}: label and max_tokens must be whole numbers")
-    return float(threshold), label, tokens
-
-
-@lru_cache(maxsize=2)
-def load_classifier(folder: str) -> _InjectionClassifier | None:
-    """The classifier of a folder, loaded once; None for "". Raises ClassifierError."""
-    return _InjectionClassifier(Path(folder)) if folder else None
+        judge = find_judge(folders, JudgeUse.INJECTIONS)
+        if judge is None:
+            return []
+        spans = judge.windows(text)
+        scores = judge.score([text[slice(*span)] for span in spans])
+    except JudgeError:
+        return []
+    score, span = max(zip(scores, spans, strict=True), default=(0.0, (0, 0)))
+    return [GuardFinding("injected-instruction", span, round(score, 3))] if score >= judge.threshold else []
 
 
 # "Do not forget the instructions" is the opposite of an injected instruction.

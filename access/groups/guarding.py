@@ -30,7 +30,7 @@ from guard import (
     mask,
 )
 from guard.hidden import escape_hidden
-from guard.injection import load_classifier
+from guard.injection import judge_instructions
 from guard.policy import KINDS, STRICTNESS, WORD, UnknownRule, read_pairs
 from storage.canonical_json import canonical_json
 
@@ -283,13 +283,12 @@ class _Gate:
 
 
 def find_all(text: str, policy: Policy, door: Door) -> list[GuardFinding]:
-    """find(), with the group's own words, and if it found no instruction to an AI, the finding of guard.classifier."""
+    """find(), with the group's own words, and if it found no instruction to an AI, the finding of a judge."""
     found = find(text, door, policy.pattern)
-    folder = settings.LOCI.guard.classifier
-    if not folder or door.is_typed or has_instruction(each.kind for each in found):
+    folders = settings.LOCI.judges.folders
+    if not folders or door.is_typed or has_instruction(each.kind for each in found):
         return found
-    classifier = load_classifier(folder)
-    return [*found, *classifier.find(text)] if classifier is not None else found
+    return [*found, *judge_instructions(text, folders)]
 
 
 def policy_of(group: Group | None) -> Policy:

@@ -67,7 +67,7 @@ def _add_options(parser: argparse.ArgumentParser, options: tuple[Option | _Eithe
             parser.add_argument(*each.names, **each.how)
 
 
-def read_options(values: dict[str, Any], options: tuple[Option | _Either, ...]) -> dict[str, Any]:
+def _read_options(values: dict[str, Any], options: tuple[Option | _Either, ...]) -> dict[str, Any]:
     """The values of a command line with those of options that have a reader read; raises what the reader raises."""
     done = dict(values)
     for each in options:
@@ -142,7 +142,7 @@ class LociCommand(BaseCommand):
         """Run the command or its verb; print the answer, or the error in words and with --json as JSON."""
         verb = self.verbs[options["verb"]] if self.verbs else None
         try:
-            values = read_options(options, verb.options if verb else self.options)
+            values = _read_options(options, verb.options if verb else self.options)
             answer = verb.act(values) if verb else self.act(values)
         except LociError as error:
             if options["json"]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.test.utils import override_settings
 from tqdm import tqdm
 
 from access.errors import LociError
@@ -28,6 +29,8 @@ from bench.evaluate.question_files import QuerySet
 from bench.evaluate.run import ModeReport, run_queries, store_corpus
 from bench.evaluate.tables import Measurements, as_text, marked_tables, write_between_marks
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
+from guard.judge import JudgeError, JudgeUse, find_judge
+from loci_site.config import Config
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.embedding.manifest import MINILM
 from memories.models import Memory
@@ -50,6 +53,7 @@ examples:
   python -m bench.evaluate sets/* --fit                  recall's weights fitted anew, and how they carry
   python -m bench.evaluate sets/* --budgets              how much evidence 250 to 4,000 tokens hold
   python -m bench.evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
+  python -m bench.evaluate sets/* --judge FOLDER         with a judge of questions and memories, and its time
   python -m bench.evaluate sets/* --everywhere           each question asked in all groups of its set at once
   python -m bench.evaluate sets/* --write-docs docs/dev/recall.md   the tables of the page
   python -m bench.evaluate longmemeval_s.json            LongMemEval as published; --unit turn: its turns
@@ -129,6 +133,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--abstain", action="store_true", help="judge questions without an answer")
         parser.add_argument(
+            "--judge", metavar="FOLDER", help="with this judge of recall, however long it takes"
+        )
+        parser.add_argument(
             "--write-docs",
             type=Path,
             metavar="FILE",
@@ -145,9 +152,10 @@ class Command(BaseCommand):
             raise CommandError("--run writes the rankings of one mode and one folder: name one of each.")
         findings = Measurements()
         try:
-            for name, found in measure(options["dir"], plan):
-                self.show(name, found, plan, is_json=options["json"])
-                findings.add(found)
+            with override_settings(LOCI=_with_judge(settings.LOCI, options["judge"])):
+                for name, found in measure(options["dir"], plan):
+                    self.show(name, found, plan, is_json=options["json"])
+                    findings.add(found)
             if options["write_docs"]:
                 write_between_marks(options["write_docs"], findings.tables())
         except LociError as error:
@@ -166,6 +174,16 @@ class Command(BaseCommand):
         else:
             self.stdout.write(render_text(found, name=name, with_intervals=plan.with_intervals) + "\n")
         self.stdout.flush()
+
+
+def _with_judge(config: Config, folder: str | None) -> Config:
+    """The settings with this folder as the judge of recall, without a limit of time; without any other judge."""
+    folders = (f"{JudgeUse.RECALL}={folder}",) if folder else ()
+    try:
+        find_judge(folders, JudgeUse.RECALL, MODEL_WAIT_S)
+    except JudgeError as error:
+        raise CommandError(f"--judge: {error.__cause__ or error}") from None
+    return replace(config, judges=replace(config.judges, folders=folders, recall_ms=60_000))
 
 
 def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:

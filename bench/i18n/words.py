@@ -32,12 +32,12 @@ MORE_WORDS = frozenset(
     |duplicates found|conflicts found|possible duplicate|possible duplicates|conflicts|superseded by|recalls|state since
     |changed|confidence|importance|old|new|value|Pinned and verified|Recent|Instructions|database|indexes|complete|can be read|loaded|model|disk|on time|jobs
     |no worker has reported yet|live memories|content|tags|valid from|valid to|expires at|pinned|mention|relation|driver|home|migrations|schema|index model|default scope|heads
-    |orphans|vectors|tombstones|clock|queue|backups|integrity|chains|contexts|forms|folds|audit|skipped|notice|read|write|curate|record|created|unchanged|restated
+    |orphans|vectors|tombstones|clock|queue|backups|integrity|judges|chains|contexts|forms|folds|audit|skipped|notice|read|write|curate|record|created|unchanged|restated
     |waiting for a curator|relations|instruction files to decide about in the Review|lines already in the store|taken back
     |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency|metadata|anchor commit|with a password
     |by an invitation|through single sign-on|through the proxy|the text, also in other dress|exactly the text
     |Instructions of the group|Last checkpoint|Relations|Threads that match|Threads that match, and recent conversations
-    |Point in time|Repository|object|polarity|preference|numbers|identifiers|units|signs|opposites|names|supersede
+    |Point in time|Repository|object|polarity|preference|judged|numbers|identifiers|units|signs|opposites|names|supersede
     |ok|stored|recalled|reinforced|fully decayed"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip

@@ -13,7 +13,7 @@ from django.db import connections
 from django.utils.translation import gettext
 
 from access.errors import Unavailable
-from guard.injection import ClassifierError, read_options
+from guard.judge import JudgeError, read_folders, read_shape
 from guard.policy import UnknownRule, read_pairs
 from loci_site.config import Config
 from loci_site.config.readers import removed_settings
@@ -93,18 +93,24 @@ def _check_removed(config: Config) -> _Found:
 
 @_registered
 def check_guard(config: Config) -> _Found:
-    """Check that guard.floor has known kinds and treatments, and that guard.classifier is a complete folder."""
-    folder = config.guard.classifier
+    """Check that guard.floor has known kinds and treatments."""
     try:
         read_pairs(config.guard.floor)
-        if folder:
-            read_options(Path(folder))
     except UnknownRule as error:
         hint = "Write kind=treatment or word=TEXT, as in docs/how-to/sensitive-text.md."
         return [Error(f"guard.floor: {error}", hint=hint, id="loci.E005")]
-    except ClassifierError as error:
-        hint = "docs/dev/guard.md says what the folder holds."
-        return [Error(f"guard.classifier: {error}.", hint=hint, id="loci.E006")]
+    return []
+
+
+@_registered
+def check_judges(config: Config) -> _Found:
+    """Check that each folder of judges.folders is whole and fits its use; the models are not loaded."""
+    try:
+        for use, folder in read_folders(config.judges.folders).items():
+            read_shape(folder, use)
+    except JudgeError as error:
+        hint = "docs/how-to/models.md says what a folder holds."
+        return [Error(f"judges.folders: {error}.", hint=hint, id="loci.E006")]
     return []
 
 

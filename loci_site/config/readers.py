@@ -93,7 +93,9 @@ def _describe_wrong_section(section: str) -> str:
 def _describe_unknown_key(section: str, name: str) -> str:
     """Why the key is not accepted: the section it belongs to, the nearest name, or the section's keys."""
     owners = [other for other, specs in KEYS.items() if name in specs]
-    if owners:
+    if (section, name) == ("guard", "classifier"):
+        remedy = "write judges.folders = ['injections=FOLDER'] (docs/how-to/models.md)"
+    elif owners:
         remedy = f"it belongs under [{owners[0]}]"
     else:
         remedy = nearest(name, KEYS[section]) or "its keys are " + ", ".join(KEYS[section])

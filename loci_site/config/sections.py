@@ -375,9 +375,20 @@ class Guard:
         ("secret=mask",),
         "Minimum treatment of each kind of finding; no group may go below it. Examples: personal=label, password=refuse.",
     )
-    classifier: str = key(
-        "",
-        "Folder with a classifier of instructions to an AI (model.onnx, tokenizer.json, classifier.toml); empty: none.",
+
+
+@dataclass(frozen=True)
+class _Judges:
+    """[judges] classifiers of your own that score texts (docs/how-to/models.md); off without a folder."""
+
+    folders: tuple[str, ...] = key(
+        (),
+        "Folders with model.onnx, tokenizer.json and config.json, each as USE=FOLDER: recall orders memories, conflicts"
+        " finds contradictions in the nightly cycle, injections finds instructions to an AI.",
+    )
+    # With it, most prompts are answered within hooks.prompt_ms.
+    recall_ms: int = key(
+        100, "Time of the judge in a recall, which goes on without it then.", unit="ms", low=1, high=60_000
     )
 
 
@@ -420,6 +431,7 @@ class Config:
     access: Access = field(default_factory=Access)
     hooks: Hooks = field(default_factory=Hooks)
     guard: Guard = field(default_factory=Guard)
+    judges: _Judges = field(default_factory=_Judges)
     files: Files = field(default_factory=Files)
     sign_in: _SignIn = field(default_factory=_SignIn)
     notifications: Notifications = field(default_factory=Notifications)

@@ -36,7 +36,7 @@ class FindPairs:
         memories = _read_next_memories(turn, after=cursor or turn.mark or 0)
         if not memories:
             return None
-        pairs = find_pairs(memories, now=turn.now, group=turn.group.key)
+        pairs = find_pairs(memories, now=turn.now, group=turn.group.key, is_judged=True)
         last = memories[-1].key
         return Batch(cursor=last, write=partial(_link_pairs, turn, pairs), mark=last)
 

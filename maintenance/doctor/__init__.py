@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from django.conf import settings
 from django.db import DatabaseError
 from django.utils.translation import gettext
 
@@ -103,7 +104,8 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
 def run_checks(*, quick: bool, report: Callable[[str], object]) -> Iterator[Finding]:
     """Findings in the order of the checks; after unapplied migrations, no check of the tables runs."""
     model = environment.check_model_is_there if quick else environment.check_model
-    for check in (*_ENVIRONMENT_CHECKS, model):
+    judges = (environment.check_judges,) if settings.LOCI.judges.folders and not quick else ()
+    for check in (*_ENVIRONMENT_CHECKS, model, *judges):
         yield run_check(check, report)
     migrations = run_check(environment.check_migrations, report)
     yield migrations

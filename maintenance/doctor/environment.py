@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
 from access.errors import Unavailable
+from guard.judge import JudgeError, JudgeUse, find_judge
 from maintenance.backups.folder import backup_paths
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from maintenance.jobs import HEARTBEAT
@@ -35,6 +36,7 @@ _MIN_FREE_BYTES = 200_000_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
 _INSTALL_MODEL = gettext_noop("run 'loci model install'")
+_JUDGE_WAIT_S = 60.0
 _KEYWORDS_ONLY = gettext_noop("Until then recall uses keywords only.")
 
 
@@ -127,6 +129,15 @@ def check_model_is_there() -> Finding:
         found = gettext("it is absent.") if state == "absent" else gettext("it failed to load.")
         return wrong("model", f"{found} {gettext(_KEYWORDS_ONLY)}", gettext(_INSTALL_MODEL))
     return ok("model", gettext("installed; its files were not checked"))
+
+
+def check_judges() -> Finding:
+    """The judges of judges.folders load and score."""
+    try:
+        uses = [use for use in JudgeUse if find_judge(settings.LOCI.judges.folders, use, _JUDGE_WAIT_S)]
+    except JudgeError as error:
+        return wrong("judges", str(error.__cause__ or error), gettext("see docs/how-to/models.md"))
+    return ok("judges", ", ".join(uses))
 
 
 def check_jobs() -> Finding:

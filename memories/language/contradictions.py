@@ -63,6 +63,7 @@ class ConflictKind(Enum):
     POLARITY = "polarity"  # one denies what the other states
     VALUE = "value"  # another number, date or version in the same frame
     PREFERENCE = "preference"  # a person likes or prefers something else
+    JUDGED = "judged"  # a judge of the user's says so, not these rules
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Contradiction:
         return {"conflict": self.kind.value, "old": self.old, "new": self.new}
 
 
-def find_contradiction(old: str, new: str, *, cosine: float) -> Contradiction | None:
+def find_contradiction(old: str, new: str, cosine: float) -> Contradiction | None:
     """The first contradiction between two texts; None if both can be true. `cosine` is that of their vectors.
 
     Compares sentence by sentence, at most six short ones per text, so the work is bounded.

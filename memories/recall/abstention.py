@@ -541,9 +541,13 @@ def _judge_nearness(
     # In a language that the model cannot read, fillers alone may reach the limit.
     answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
     is_near = has_all_words or reached >= wanted + SURE_MARGIN
-    is_sure = is_read and answerable and is_near and not _lacks_names(question, judged[0])
-    doubt = "" if is_sure or not answerable else UNSURE if question.is_read else _BY_WORDS_ALONE
-    verdict = _Answerability(answerable, Confidence.HIGH if is_sure else Confidence.LOW, doubt)
+    is_sure = is_read and is_near and not _lacks_names(question, judged[0])
+    doubt = UNSURE if question.is_read else _BY_WORDS_ALONE
+    if judged[0].key in ranking.sure:
+        is_sure, doubt = ranking.sure[judged[0].key], UNSURE
+    is_sure = is_sure and answerable
+    confidence = Confidence.HIGH if is_sure else Confidence.LOW
+    verdict = _Answerability(answerable, confidence, doubt if answerable and not is_sure else "")
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
     rounded = {name: round(number, 4) for name, number in numbers.items()}
     trace.add(

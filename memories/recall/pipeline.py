@@ -1,6 +1,7 @@
 """From a question to ranked memories: candidates with everything known of them, their scores, a second hop by name, and what a person verified first."""
 
 import re
+import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,9 +9,11 @@ from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
+from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from access.visibility import Visibility
+from guard.judge import JudgeError, JudgeUse, find_judge
 from memories.language.cleaning import fold
 from memories.language.dates.written import MONTH_NUMBER, READ_CHARS, WEEKDAYS
 from memories.language.word_forms import bearing_words, root
@@ -39,6 +42,7 @@ from memories.recall.weights import (
     HOP_NAMES,
     HOP_TO_FIRST,
     JUDGED_CANDIDATES,
+    JUDGED_PAIRS,
     NAMING_CHARS,
     NEARER_BY,
     NEARLY_SAME_SCORE,
@@ -78,7 +82,8 @@ class Ranking:
 
     `requested` are the memories that prove, or are the other end of, a relation that the question asks for, those of the
     time that it asks for alone, or those of a name that the second hop followed; `dated` and `group_key` are the
-    CandidateSet's. `relations` are those of the entities that the question names.
+    CandidateSet's. `relations` are those of the entities that the question names. `sure` says of each memory that a judge scored
+    whether it is sure that it answers.
     """
 
     scores: list[tuple[int, float]]
@@ -88,6 +93,7 @@ class Ranking:
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
     relations: NamedRelations = field(default_factory=NamedRelations)
+    sure: Mapping[int, bool] = field(default_factory=dict)
 
     @cached_property
     def score_by_key(self) -> dict[int, float]:
@@ -214,6 +220,8 @@ def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace
         gathered = gather(question, visibility, mode=mode, trace=trace, also=missed)
     ranking = score_candidates(gathered, question, mode=mode, trace=trace)
     ranking = _follow_name(ranking, question, visibility, mode=mode, trace=trace, also=missed)
+    if settings.LOCI.judges.folders and visibility.states != {State.DORMANT}:
+        ranking = _judge_best(ranking, question, trace)
     ranking = _put_newest_first(ranking, question, trace)
     return _put_verified_first(ranking, question, trace)
 
@@ -300,6 +308,37 @@ def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
         return rows.order_by().values_list("key")[:1]
 
     return CompiledQuery(make, count)
+
+
+def _judge_best(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
+    """The ranking with the best JUDGED_PAIRS in a judge's order, in each other's places, so that what follows compares as before.
+
+    As it is without a judge of recall, in its time or at all, for a list of a time, and in modes for comparison. No queries.
+    """
+    keys = [key for key, _ in ranking.scores[:JUDGED_PAIRS]]
+    if not ranking.rows or (question.is_time_alone and ranking.dated.all):
+        return ranking
+    chosen, began = settings.LOCI.judges, time.monotonic()
+    seconds = chosen.recall_ms / 1000
+    try:
+        judge = find_judge(chosen.folders, JudgeUse.RECALL, seconds)
+        if judge is None:
+            return ranking
+        pairs = [(question.text, ranking.rows[key].content) for key in keys]
+        scores = dict(zip(keys, judge.score(pairs, seconds + began - time.monotonic()), strict=True))
+    except JudgeError as error:
+        trace.add("judge", scored=0, why=str(error), at_most_ms=chosen.recall_ms)
+        return ranking
+    order = sorted(keys, key=lambda key: -scores[key])
+    took = round((time.monotonic() - began) * 1000, 1)
+    trace.add("judge", scored=len(keys), former_ranks=[keys.index(key) + 1 for key in order], took_ms=took)
+    trace.add_numbers(lambda: ((key, {"judge": score}) for key, score in scores.items()))
+    in_place = [(key, reached) for key, (_, reached) in zip(order, ranking.scores, strict=False)]
+    return replace(
+        ranking,
+        scores=[*in_place, *ranking.scores[len(order) :]],
+        sure={key: score >= judge.threshold for key, score in scores.items()},
+    )
 
 
 def _put_newest_first(ranking: Ranking, question: Question, trace: Trace) -> Ranking:

@@ -169,6 +169,7 @@ UNKNOWN: Final = AbstentionLimits("unknown", wanted=0.47, words=0.45, strangers=
 SURE_MARGIN: Final = 0.1
 NEARLY_SAME_SCORE: Final = 0.05  # of events that say the same of different days; set by hand
 JUDGED_CANDIDATES: Final = 10  # best candidates that abstention looks at; set by hand
+JUDGED_PAIRS: Final = 20  # best candidates that a judge of the user's reads with the question; set by hand
 MAX_NEAREST: Final = 3  # closest memories shown next to an abstention; set by hand
 # Cosines of unrelated texts have about this mean and spread. The nearest of a few unrelated texts is not as near as the
 # nearest of many, so fewer than CROWD candidates must reach less, and unknown names say nothing.

@@ -4,21 +4,25 @@ The write path compares each text as it comes in. This finds the pairs that it h
 stored without a vector or under other settings, and those that come back or move to what was stored meanwhile.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from access.actor import Actor
 from access.visibility import Visibility
+from guard.judge import JudgeError, JudgeUse, find_judge
+from memories.language.contradictions import ConflictKind, Contradiction, find_contradiction
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.search.rows import Vector
 from memories.store.for_review import link
-from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
+from memories.store.neighbours import ComparedText, Contradicts, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import WITHDRAWN_TRUSTS, State, Trust, Type
 
@@ -27,6 +31,8 @@ _PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 # Rejected and quarantined memories have been decided about.
 _DECIDABLE = frozenset(Trust.values) - WITHDRAWN_TRUSTS
 MAX_COMPARED: Final = 200  # of one change; each costs a vector search inside its transaction
+_JUDGED_S: Final = 60.0  # for the judge in one call, so that a slow one does not end the cycle's step
+_SIDE_CHARS: Final = 80  # of each text that a judge compared, as the reason
 
 
 @dataclass(frozen=True)
@@ -42,20 +48,45 @@ class FoundPair:
 
 
 def find_pairs(
-    memories: Sequence[Memory], *, now: datetime | None = None, group: int | None = None
+    memories: Sequence[Memory],
+    *,
+    now: datetime | None = None,
+    group: int | None = None,
+    is_judged: bool = False,
 ) -> list[FoundPair]:
     """Possible duplicates and conflicts of live memories, nearest first for each; writes nothing.
 
     Each is compared with the live memories of its type in its group and with the global ones; one of another group than
     `group`, if that is named, with those of `group` alone. Two roots that already have a link of that kind, in whatever
     status, are not proposed again, and a pair is proposed once per call. A memory without a vector is skipped. One vector search and two small queries per memory, two queries for all.
+    `is_judged`: where the rules find no contradiction, the judge of conflicts is asked, which takes long.
     """
+    contradicts = _or_judged() if is_judged and settings.LOCI.judges.folders else find_contradiction
     vectors = _first_vectors(memories)
+    now = now or timezone.now()
     found: list[FoundPair] = []
     for memory in memories:
         if memory.key in vectors and memory.state == State.LIVE:
-            found += _compare_with_neighbours(memory, vectors[memory.key], now or timezone.now(), group)
+            found += _compare_with_neighbours(memory, vectors[memory.key], now, group, contradicts)
     return _without_linked(found)
+
+
+def _or_judged() -> Contradicts:
+    """find_contradiction(), and where it finds nothing the judge of conflicts, for _JUDGED_S in all."""
+    until = time.monotonic() + _JUDGED_S
+
+    def contradicts(old: str, new: str, cosine: float) -> Contradiction | None:
+        found, left = find_contradiction(old, new, cosine), until - time.monotonic()
+        if found is not None or left <= 0:
+            return found
+        try:
+            judge = find_judge(settings.LOCI.judges.folders, JudgeUse.CONFLICTS, left)
+            is_one = judge is not None and judge.score([(old, new)], left)[0] >= judge.threshold
+        except JudgeError:
+            return None
+        return Contradiction(ConflictKind.JUDGED, old[:_SIDE_CHARS], new[:_SIDE_CHARS]) if is_one else None
+
+    return contradicts
 
 
 def _first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
@@ -66,14 +97,16 @@ def _first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
 
 
 def _compare_with_neighbours(
-    memory: Memory, vector: Vector, now: datetime, group: int | None
+    memory: Memory, vector: Vector, now: datetime, group: int | None, contradicts: Contradicts
 ) -> list[FoundPair]:
     """The pairs of one memory with its neighbours, nearest first."""
     visibility = Visibility(
         groups=frozenset({group or memory.group_id}), include_global=group in (None, memory.group_id),
         states=frozenset({State.LIVE}), trusts=_DECIDABLE, now=now, types=frozenset({memory.type}),
     )  # fmt: skip
-    compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
+    compared_text = ComparedText(
+        memory.content, memory.type, memory.valid_from, memory.valid_to, contradicts=contradicts
+    )
     neighbours = search_neighbours(compared_text, vector, visibility)
     pairs = [pair for neighbour in neighbours if (pair := _pair_with(memory, neighbour)) is not None]
     if group in (None, memory.group_id):

@@ -1,6 +1,6 @@
 """The stored neighbours of a new text: searched before the transaction, brought up to date inside it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -61,18 +61,22 @@ _NEXT_STEPS: Final = {
     ConflictKind.VALUE: NextStep.SUPERSEDE,
     ConflictKind.PREFERENCE: NextStep.SUPERSEDE,
     ConflictKind.POLARITY: NextStep.RETRACT,
+    ConflictKind.JUDGED: NextStep.NOTHING,
 }
+# An older and a newer text, and the cosine of their vectors → what they disagree about.
+Contradicts = Callable[[str, str, float], Contradiction | None]
 
 
 @dataclass(frozen=True)
 class ComparedText:
-    """A text to compare with stored memories, with its type, scope and valid time."""
+    """A text to compare with stored memories, with its type, scope and valid time; `contradicts` finds their contradictions."""
 
     content: str
     type: str
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     scope: str = ""
+    contradicts: Contradicts = find_contradiction
 
     @classmethod
     def of(cls, draft: Draft) -> "ComparedText":
@@ -234,7 +238,7 @@ def _compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighb
     """Compare a memory with a text; None if it is not worth showing to a person."""
     contradiction = None
     if cosine >= CONFLICT_COSINE and _can_conflict(text, memory):
-        contradiction = find_contradiction(memory.content, text.content, cosine=cosine)
+        contradiction = text.contradicts(memory.content, text.content, cosine)
     if contradiction is None and cosine < _LINK_COSINE:
         return None
     comparison = compare(memory.content, text.content, cosine=cosine, same_cosine=_SAME_COSINE)

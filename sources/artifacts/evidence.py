@@ -33,7 +33,7 @@ KINDS: Final = (MEMORIES, EVIDENCE)
 EVIDENCE_ALONE: Final = EVIDENCE  # the mode of an answer without memories
 OUTSIDE: Final = "outside"
 MAX_CHUNKS: Final = 5  # of an answer, unless max_results says otherwise
-DEFAULT_TOKENS: Final = 1200
+_DEFAULT_TOKENS: Final = 1200
 _SAME_SHARE: Final = 0.6  # of a chunk's lines that a better one shows already
 
 
@@ -140,7 +140,7 @@ def _find_evidence(actor: Actor, request: RecallRequest) -> tuple[Evidence, str]
         request.query,
         mode=request.mode,
         most=request.max_results or MAX_CHUNKS,
-        token_budget=request.token_budget or DEFAULT_TOKENS,
+        token_budget=request.token_budget or _DEFAULT_TOKENS,
     )
     return found, group.slug
 
@@ -151,7 +151,7 @@ def _evidence_in(
     *,
     mode: str | None = None,
     most: int = MAX_CHUNKS,
-    token_budget: int = DEFAULT_TOKENS,
+    token_budget: int = _DEFAULT_TOKENS,
 ) -> Evidence:
     """The chunks of a group that answer a question, within the limits; the caller has checked the right to read."""
     clean_text(query, field="query", max_chars=MAX_QUERY_CHARS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from pytest_django import Settings
 
 from access.errors import InvalidInput, NotFound
 from access.models import Group
@@ -17,11 +18,13 @@ from bench.evaluate.question_files import read_queries
 from bench.evaluate.scratch_database import scratch_database
 from bench.evaluate.tables import Measurements
 from bench.evaluate.vector_cache import CachedEncoder, VectorCache
+from guard.judge import JudgeUse
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
 from memories.search.base import search_index
 from storage.compiled_queries import fetch
 from storage.dialect import dialect
+from tests.judges import publish_judge, with_judge
 
 CORPUS = [
     {"id": "a1", "text": "We settled on PostgreSQL 16 for the ledger.", "group": "ledger"},
@@ -92,6 +95,22 @@ def test_the_rankings_are_written_and_the_store_is_as_it_was(folder: Path, tmp_p
     assert rankings["q2"] == ["b1"]
     assert connection.settings_dict["NAME"] == before
     assert Memory.objects.count() == 0
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_a_judge_is_measured_and_one_of_the_settings_is_not(
+    folder: Path, tmp_path: Path, settings: Settings
+) -> None:
+    get_encoder(timeout_s=60)
+    judge = publish_judge(tmp_path / "judge", {"port": [-9.0], "standup": [9.0]})
+    settings.LOCI = with_judge(settings.LOCI, JudgeUse.RECALL, judge)
+    assert run(folder, "--mode", "hybrid")["hybrid"]["all"]["MRR"] == 1.0
+    # In the ledger the standup comes first, then what has no port: the port is last of three, the database second.
+    report = run(folder, "--mode", "hybrid", "--judge", str(judge))
+    assert report["hybrid"]["all"]["MRR"] == pytest.approx((1 / 3 + 1 + 1 / 2) / 3, abs=1e-3)
+    with pytest.raises(CommandError, match=r"--judge: .* has no model\.onnx"):
+        run(folder, "--judge", str(folder))
 
 
 @pytest.mark.django_db(transaction=True)

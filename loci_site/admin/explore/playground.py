@@ -58,6 +58,7 @@ STEPS = {
     "relations": gettext_lazy("Relations followed"),
     "dates": gettext_lazy("Memories of the time that the question names"),
     "second hop": gettext_lazy("A second search, for the name in the best memory"),
+    "judge": gettext_lazy("The best in the order of a judge"),
     "newest first": gettext_lazy("Of events that say the same, the newest first"),
     "verified first": gettext_lazy("Verified memories before texts that say nearly the same"),
     "relevance": gettext_lazy("Is anything relevant?"),

@@ -1,17 +1,21 @@
 """Pairs that the write path did not see are compared, and links are proposed once."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from access.models import Group
 from access.tokens import operator
+from guard.judge import JudgeUse
 from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.models import Link, LinkStatus, Memory, Piece
 from memories.store.bulk import store_many
+from tests.judges import publish_judge, with_judge
 from tests.maintenance.events import NOW, drive, happen, turn_of
 from tests.maintenance.state import whole_state
 
@@ -42,6 +46,44 @@ def test_facts_that_contradict_each_other_become_a_conflict(ledger: Group) -> No
     assert {link.source_id, link.target_id} == {old.key, new.key}
     assert (link.kind, link.status, link.run, link.created_at) == ("conflict", "open", run.id, NOW)
     assert {link.evidence["old"], link.evidence["new"]} == {"8080", "9090"}
+
+
+UNSEEN = (
+    "The staging server sleeps at night",
+    "The staging server is up around the clock",
+)  # no rule compares these
+
+
+def judge_conflicts(settings: Settings, folder: Path, weights: dict[str, list[float]]) -> None:
+    publish_judge(folder, weights, id2label={"0": "entailment", "1": "neutral", "2": "contradiction"})
+    settings.LOCI = with_judge(settings.LOCI, JudgeUse.CONFLICTS, folder)
+
+
+def test_a_judge_finds_what_no_rule_sees(ledger: Group, settings: Settings, tmp_path: Path) -> None:
+    old, new = imported(UNSEEN)
+    assert found(ledger) == {}
+    judge_conflicts(settings, tmp_path, {"sleeps": [0.0, 0.0, 9.0], "clock": [0.0, 0.0, 9.0]})
+    assert found(ledger) == {"conflicts_found": 1}
+    link = Link.objects.get()
+    assert (link.kind, link.status) == ("conflict", "open")
+    assert link.evidence == {"conflict": "judged", "old": old.content, "new": new.content}
+    assert link.reason.startswith("contradicts: judged, “")
+    assert found(ledger) == {}  # a second pass changes nothing
+
+
+def test_a_judge_takes_no_conflict_away(ledger: Group, settings: Settings, tmp_path: Path) -> None:
+    imported(CONTRARY)
+    judge_conflicts(settings, tmp_path, {"8080": [9.0, 0.0, 0.0], "9090": [9.0, 0.0, 0.0]})
+    assert found(ledger) == {"conflicts_found": 1}
+    assert Link.objects.get().evidence["conflict"] == "value"
+
+
+def test_without_a_judge_that_works_the_rules_decide(
+    ledger: Group, settings: Settings, tmp_path: Path
+) -> None:
+    imported((*CONTRARY, *UNSEEN))
+    judge_conflicts(settings, tmp_path, {"clock": [9.0, 9.0]})  # two logits for three labels
+    assert found(ledger) == {"conflicts_found": 1}
 
 
 def test_facts_that_may_be_the_same_become_a_possible_duplicate(ledger: Group) -> None:

@@ -230,9 +230,9 @@ def test_pairs_worded_by_others_raise_no_alarm() -> None:
     assert (told >= 12, alarms <= 2, len(found)) == (True, True, 320), (told, alarms)
 
 
-def test_every_kind_is_among_the_labelled_pairs() -> None:
+def test_every_kind_that_the_rules_find_is_among_the_labelled_pairs() -> None:
     kinds = {kind for half in ("dev", "held") for kind, _, _ in labelled(half)}
-    assert kinds == {kind.value for kind in ConflictKind} | {"none"}
+    assert kinds == {kind.value for kind in ConflictKind if kind is not ConflictKind.JUDGED} | {"none"}
 
 
 @pytest.mark.parametrize("run", ["not ", "is ", "1 ", ". ", "a:", "9", "-", "is 5 s. "])
