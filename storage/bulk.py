@@ -5,7 +5,7 @@ one statement. Columns that are empty in every row are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
@@ -54,6 +54,14 @@ class ManyInsert(Generic[M]):
         self._timed = [field for field in self._fields if getattr(field, "auto_now", False)]
         self._relations = {field.name: field for field in self._fields if field.is_relation}
 
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        """The internal type of each column's field; of a relation that of the key it points to."""
+        return {
+            field.attname: (field.target_field if field.is_relation else field).get_internal_type()
+            for field in self._fields
+        }
+
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order; each has its key afterwards. No signals are sent."""
         if not rows or not can_insert_columns():
@@ -79,14 +87,15 @@ class ManyInsert(Generic[M]):
             values = columns[field.attname]
             count = len(values)
             # Compared as JSON text, since 1, 1.0 and true are equal objects.
-            is_json = _internal_type(field) == "JSONField"
+            kind = self._kinds[field.attname]
+            is_json = kind == "JSONField"
             if is_json:
-                values = _adapt_column(field, values, connection)
+                values = _adapt_column(field, kind, values, connection)
             if values.count(values[0]) < count:
-                own[field.column] = values if is_json else _adapt_column(field, values, connection)
+                own[field.column] = values if is_json else _adapt_column(field, kind, values, connection)
             elif values[0] is not None:
                 shared[field.column] = (
-                    values[0] if is_json else _adapt_column(field, values[:1], connection)[0]
+                    values[0] if is_json else _adapt_column(field, kind, values[:1], connection)[0]
                 )
         if count == 1 or not dialect().assigns_keys:
             return self._insert_all(
@@ -156,13 +165,13 @@ def can_insert_columns() -> bool:
     return connections[DEFAULT_DB_ALIAS].in_atomic_block
 
 
-def _adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
+def _adapt_column(field: Any, kind: str, values: Sequence[Any], connection: Any) -> Sequence[Any]:
     """A column's values in the exact types of the database library, which is slow with any other."""
     kinds = {*map(type, values)}
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
     kinds -= {_NONE_TYPE}
-    if kinds <= {_NATIVE_TYPES.get(_internal_type(field))}:
+    if kinds <= {_NATIVE_TYPES.get(kind)}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]
@@ -175,12 +184,6 @@ def _adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequenc
             adapted[shared] = _adapt_value(field, value, connection)
         column.append(adapted[shared])
     return column
-
-
-def _internal_type(field: Any) -> str:
-    """A field's internal type; of a relation that of the key it points to."""
-    name: str = (field.target_field if field.is_relation else field).get_internal_type()
-    return name
 
 
 def _adapt_value(field: Any, value: Any, connection: Any) -> Any:

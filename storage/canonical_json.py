@@ -21,6 +21,11 @@ class ReadyJson:
     canonical: str
     stored: str
 
+    @classmethod
+    def of(cls, value: Any) -> "ReadyJson":
+        """The encoded object of one value."""
+        return cls(CANONICAL.encode(value), _STORED.encode(value))
+
     def value(self) -> Any:
         """The decoded object."""
         return json.loads(self.canonical)

@@ -3,7 +3,7 @@
 Compiling a query takes the ORM several times as long as SQLite takes to run it; hot paths save that here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -44,9 +44,7 @@ class _Compiled:
 
     sql: str
     places: _Places
-    compiler: Any
-    converters: Any
-    read: Callable[[Sequence[Any]], Any]
+    read: Callable[[list[tuple[Any, ...]]], list[Any]]
 
 
 class CompiledQuery(Generic[T]):
@@ -63,10 +61,7 @@ class CompiledQuery(Generic[T]):
     def rows(self, *values: str | int) -> list[T]:
         """Run the query with its `count` arguments."""
         statement = self._statement()
-        found: Any = fetch(statement.sql, bind(statement.places, values), is_repeated=True)
-        if statement.converters:
-            found = statement.compiler.apply_converters(found, statement.converters)
-        return [statement.read(row) for row in found]
+        return statement.read(fetch(statement.sql, bind(statement.places, values), is_repeated=True))
 
     def first(self, *values: str | int) -> T | None:
         """The first row; None if there is none."""
@@ -79,12 +74,11 @@ class CompiledQuery(Generic[T]):
     def _compile(self) -> _Compiled:
         queryset = self._make(*self._placeholders)
         compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
-        sql, params = compiler.as_sql()
-        places = _find_places(params, self._placeholders)
-        selected = [column[0] for column in compiler.select[: compiler.col_count]]
-        is_tuple = issubclass(queryset._iterable_class, ValuesListIterable)
-        read = tuple if is_tuple else _row_reader(queryset, compiler)
-        return _Compiled(sql, places, compiler, compiler.get_converters(selected), read)
+        sql, places = _find_places(compiler.as_sql(), self._placeholders)
+        if issubclass(queryset._iterable_class, ValuesListIterable):
+            converted = _converter(compiler, 0, compiler.col_count)
+            return _Compiled(sql, places, lambda rows: [*map(tuple, converted(rows))])
+        return _Compiled(sql, places, _row_reader(queryset, compiler))
 
 
 class CompiledUpdate:
@@ -112,8 +106,7 @@ class CompiledUpdate:
         queryset, changes = self._make(*self._placeholders)
         query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
-        sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
-        return sql, _find_places(params, self._placeholders)
+        return _find_places(query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql(), self._placeholders)
 
 
 def _compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
@@ -124,12 +117,25 @@ def _compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
     return cache[key]
 
 
-def _find_places(params: Sequence[Any], placeholders: Sequence[int]) -> _Places:
-    """Which argument each parameter of the compiled SQL takes, or its constant."""
+def _find_places(compiled: tuple[str, Sequence[Any]], placeholders: Sequence[int]) -> tuple[str, _Places]:
+    """The compiled SQL with its constant texts as literals, and which argument each other parameter takes, or its constant.
+
+    A literal may fit a partial index. Where a value is bound, SQLite plans the statement anew each time to find out.
+    """
     # A text column has turned its placeholder into a str.
     order: dict[Any, int] = {mark: index for index, mark in enumerate(placeholders)}
     order |= {str(mark): index for mark, index in order.items()}
-    return tuple((True, order[p]) if p in order else (False, p) for p in params)
+    text, params = compiled
+    sql, *parts = text.split("%s")
+    places = list[tuple[bool, Any]]()
+    for param, part in zip(params, parts, strict=True):
+        if isinstance(param, str) and param not in order:
+            literal = str(param).replace("'", "''").replace("%", "%%")
+            sql += f"'{literal}'{part}"
+        else:
+            places.append((True, order[param]) if param in order else (False, param))
+            sql += f"%s{part}"
+    return sql, tuple(places)
 
 
 def bind(places: _Places, values: Sequence[str | int]) -> list[Any]:
@@ -137,18 +143,34 @@ def bind(places: _Places, values: Sequence[str | int]) -> list[Any]:
     return [values[place] if is_argument else place for is_argument, place in places]
 
 
-def _row_reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[Any]], Any]:
-    """A function that builds a model object from a row, as ModelIterable does."""
+def _converter(compiler: Any, start: int, end: int) -> Callable[[Iterable[Sequence[Any]]], Any]:
+    """A function that makes Python's values of the database's in these columns of rows."""
+    every = compiler.get_converters([column[0] for column in compiler.select[: compiler.col_count]])
+    wanted = {at: each for at, each in every.items() if start <= at < end}
+    return lambda rows: compiler.apply_converters(rows, wanted) if wanted else rows
+
+
+def _row_reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[list[tuple[Any, ...]]], list[Any]]:
+    """A function that builds model objects from rows, as ModelIterable does; those of one row of another table share its object."""
     using, info = queryset.db, compiler.klass_info
     model, fields = info["model"], info["select_fields"]
     names = [compiler.select[index][0].target.attname for index in fields]
     start, end = fields[0], fields[-1] + 1
+    own, related = _converter(compiler, 0, end), _converter(compiler, end, compiler.col_count)
     populators = get_related_populators(info, compiler.select, using)  # type: ignore[call-arg]  # stubs of a later Django
 
-    def read(row: Sequence[Any]) -> Any:
-        found = model.from_db(using, names, row[start:end])
-        for populator in populators:
-            populator.populate(row, found)
+    def read(rows: list[tuple[Any, ...]]) -> list[Any]:
+        found, by_related = list[Any](), dict[tuple[Any, ...], Any]()
+        for raw, row in zip(rows, own(rows), strict=True):
+            made = model.from_db(using, names, row[start:end])
+            first = by_related.setdefault(raw[end:], made)
+            if first is made:
+                for whole in related([raw]):
+                    for populator in populators:
+                        populator.populate(whole, made)
+            else:
+                made._state.fields_cache.update(first._state.fields_cache)
+            found.append(made)
         return found
 
     return read

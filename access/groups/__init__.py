@@ -5,6 +5,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -360,6 +361,7 @@ def as_free_slug(name: str) -> str:
     )
 
 
+@lru_cache(maxsize=1024)  # each call names a group, and a store asks three times
 def check_slug(slug: str, *, field: str = "group") -> None:
     """Raise InvalidInput if a group's name is not allowed."""
     if not re.fullmatch(SLUG_PATTERN, slug):

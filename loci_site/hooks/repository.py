@@ -18,12 +18,16 @@ from loci_site.hooks.events import HookCall, list_of
 from loci_site.hooks.models import RepositoryHead
 from memories.models import Memory
 from memories.types import State
+from storage.compiled_queries import CompiledQuery
 
 HEADER: Final = "Loci-Anchors"  # of an answer: it asks the client which commits its head contains
 FRESH: Final = timedelta(
     hours=1
 )  # the last head that a hook reported counts so long for other calls of the token
 _MAX_ANCHORS: Final = 500  # the newest
+_LAST_HEAD: Final = CompiledQuery(
+    lambda token: RepositoryHead.objects.filter(token=token).order_by("-seen_at", "-key")[:1]
+)
 
 
 def _anchors_of(actor: Actor) -> list[str]:
@@ -95,9 +99,8 @@ def with_last_checkout(actor: Actor) -> Actor:
     """The actor with its token's last reported checkout, if recent; for calls over HTTP."""
     if actor.checkout is not None or actor.token_key is None:
         return actor
-    fresh = RepositoryHead.objects.filter(token=actor.token_key, seen_at__gte=timezone.now() - FRESH)
-    row = fresh.order_by("-seen_at", "-key").first()
-    if row is None:
+    row = _LAST_HEAD.first(actor.token_key)
+    if row is None or row.seen_at < timezone.now() - FRESH:
         return actor
     return replace(actor, checkout=_checkout_of(row.origin, row.branch, row.head, row.known))
 

@@ -299,13 +299,13 @@ def _find_crowded_out(
 @cache
 def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
     def make(*groups: int) -> "QuerySet[Memory, tuple[int]]":
-        # The first condition only names the index `memory_kept`.
+        # The first condition and the order only name the index `memory_kept`; SQLite would read the whole store.
         rows = Memory.objects.filter(
             Q(pinned=True) | Q(trust=Trust.VERIFIED), trust=Trust.VERIFIED, state=State.LIVE
         )
         if groups:
             rows = rows.filter(Q(group__in=groups) | Q(scope=Scope.GLOBAL))
-        return rows.order_by().values_list("key")[:1]
+        return rows.order_by("group_id", "key").values_list("key")[:1]
 
     return CompiledQuery(make, count)
 

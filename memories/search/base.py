@@ -57,8 +57,8 @@ class NearSearch(ABC):
         return ()
 
     @abstractmethod
-    def best(self, scored: Collection[int]) -> list[Hit]:
-        """The nearest visible memories, best first. The cosines of those in `scored` may be read along."""
+    def best(self, scored: Collection[int], *, floor: float = -1.0) -> list[Hit]:
+        """The nearest visible memories, best first; those below `floor` may be left out, the cosines of `scored` read along."""
 
     @abstractmethod
     def cosines(self, keys: Collection[int]) -> dict[int, float]:
@@ -107,9 +107,12 @@ class SearchIndex(PostingReader):
         visible = RowReader(visibility)
         return best_words(find_matches(match, visibility, self), visible, limit=limit)
 
-    def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """The `limit` memories whose best piece is nearest to `vector` (float32[width]) by cosine, best first."""
-        return self.search_near(vector, visibility, RowReader(visibility), limit=limit).best(())
+    def nearest(
+        self, vector: Vector, visibility: Visibility, *, limit: int, floor: float = -1.0
+    ) -> list[Hit]:
+        """The `limit` memories whose best piece is nearest to `vector` (float32[width]), by cosine from `floor` on, best first."""
+        near = self.search_near(vector, visibility, RowReader(visibility), limit=limit)
+        return [hit for hit in near.best((), floor=floor) if hit.score >= floor]
 
     @abstractmethod
     def search_near(

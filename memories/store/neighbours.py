@@ -193,10 +193,8 @@ def probe_neighbours(text: ComparedText, vector: Vector | None, *, groups: froze
 
 def search_neighbours(text: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
     """The neighbours among the rows of a Visibility, nearest first: possible duplicates, and contradictions."""
-    floor = CONFLICT_COSINE  # the lowest at which any rule looks at a memory
-    hits = [
-        hit for hit in search_index().nearest(vector, visibility, limit=_PROBE_LIMIT) if hit.score >= floor
-    ]
+    # From the lowest cosine on at which any rule looks at a memory.
+    hits = search_index().nearest(vector, visibility, limit=_PROBE_LIMIT, floor=CONFLICT_COSINE)
     found = read_memories(hit.key for hit in hits)
     return compare_all(text, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 

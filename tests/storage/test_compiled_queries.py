@@ -22,6 +22,11 @@ ROLES = CompiledQuery(
 WITH_GROUP = CompiledQuery(
     lambda *keys: Membership.objects.select_related("group").filter(pk__in=keys).order_by("pk"), 2
 )
+OF_THREE = CompiledQuery(
+    lambda *keys: Membership.objects.select_related("group").filter(pk__in=keys).order_by("pk"), 3
+)
+ODD = "100 %, 's and %s"
+TITLED = CompiledQuery(lambda slug: Group.objects.filter(title=ODD, slug=slug).values_list("slug").order_by())
 FIRST = CompiledQuery(lambda: Group.objects.order_by("slug").values_list("slug")[:1], 0)
 
 RENAME = CompiledUpdate(
@@ -78,6 +83,26 @@ def test_related_objects_come_along_without_a_query(groups: list[Group]) -> None
         slugs = [membership.group.slug for membership in found]
     assert slugs == ["ledger", "atlas"]
     assert len(seen) == 1
+
+
+def test_rows_of_one_group_share_its_object_and_others_have_theirs(groups: list[Group]) -> None:
+    users = [User.objects.create(username=name) for name in ("alice", "bob", "carol")]
+    made = [
+        Membership.objects.create(user=user, group=groups[at])
+        for user, at in zip(users, (0, 0, 1), strict=True)
+    ]
+    one, same, other = OF_THREE.rows(*(row.pk for row in made))
+    assert one.group is same.group
+    assert (same.group, other.group) == (groups[0], groups[1])
+    assert same.group.created_at == groups[0].created_at
+
+
+def test_constant_texts_stand_in_the_statement_as_they_are(groups: list[Group]) -> None:
+    Group.objects.filter(slug="atlas").update(title=ODD)
+    with CaptureQueriesContext(connection) as seen:
+        found = TITLED.rows("atlas"), TITLED.rows("ledger")
+    assert found == ([("atlas",)], [])
+    assert ODD.replace("'", "''") in seen.captured_queries[0]["sql"]
 
 
 def test_a_query_may_take_no_value(groups: list[Group]) -> None:

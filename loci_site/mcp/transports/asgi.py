@@ -5,8 +5,10 @@ refusal is made and worded in one place.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError
@@ -123,11 +125,16 @@ async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Rece
             await asyncio.wait([working])
     if working.cancelled():  # the client has gone
         return
-    body = answer_bytes(call, working.result(), server_info=mcp_server().server_info_stamp)
+    body = answer_bytes(call, working.result(), server_info=_server_info())
     is_stream = is_open or not call.is_modern
     if not is_open:
         await _start(send, STREAM_HEADERS if is_stream else json_headers(body))
     await send({"type": "http.response.body", "body": as_event(body) if is_stream else body})
+
+
+@cache  # the SDK copies it each time
+def _server_info() -> Mapping[str, Any]:
+    return mcp_server().server_info_stamp
 
 
 async def _start(send: Send, headers: HeaderList) -> None:

@@ -77,8 +77,8 @@ def undo_id_of(actor: Actor, work: Work) -> str:
         return ""
     if Operation.UNPIN in operations and not actor.is_person:
         return ""
-    if _ONE_ROW_OF.first(work.change) is None:
-        return ""
+    if Operation.STORE not in operations and _ONE_ROW_OF.first(work.change) is None:
+        return ""  # what is stored is a new row, without a look
     encrypted = encrypt_block(PURPOSE, work.change.to_bytes(BLOCK_BYTES, "big"))
     return b32encode(encrypted).decode().rstrip("=").lower()
 

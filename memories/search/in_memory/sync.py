@@ -176,7 +176,7 @@ class _IndexFollower:
         if not self._lock.acquire(timeout=WAIT_S):
             return None
         try:
-            return self._update()
+            return self._update(progress)
         finally:
             self._lock.release()
 
@@ -199,10 +199,13 @@ class _IndexFollower:
     def load(self) -> None:
         """Read the vectors now."""
         with self._lock:
-            self._update()
+            self._update(read_progress())
 
-    def _update(self) -> VectorTable:
-        progress = read_progress()  # again: another thread may have updated the table while this one waited
+    def _update(self, progress: _IndexProgress) -> VectorTable:
+        if self._state is None or progress.last <= self._state[1].last:
+            progress = (
+                read_progress()
+            )  # again: another thread may have updated the table while this one waited
         if self._state is None:
             return self._read_all(progress)
         table, known = self._state

@@ -94,7 +94,7 @@ class _PgvectorSearch(NearSearch):
 
     _scores: Mapping[int, float] = {}
 
-    def best(self, scored: Collection[int]) -> list[Hit]:
+    def best(self, scored: Collection[int], *, floor: float = -1.0) -> list[Hit]:
         found, self._scores = find_nearest(
             resolve_vector(self._vector), self._visibility, self._visible, limit=self._limit, scored=scored
         )

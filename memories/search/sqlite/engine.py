@@ -143,13 +143,14 @@ class TableSearch(NearSearch):
         found = self._nearest_pieces()
         return best_per_memory(found.memories, found.cosines)
 
-    def best(self, scored: Collection[int]) -> list[Hit]:
+    def best(self, scored: Collection[int], *, floor: float = -1.0) -> list[Hit]:
         wanted, found = self._wanted, self._nearest_pieces()
         while True:
             cosines = best_per_memory(found.memories, found.cosines)
-            seen = self._visible(cosines)
-            hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
-            if len(hits) >= self._limit or found.is_all:
+            near = {key: cosine for key, cosine in cosines.items() if cosine >= floor}
+            seen = self._visible(near)
+            hits = [Hit(key, cosine) for key, cosine in near.items() if key in seen]
+            if len(hits) >= self._limit or found.is_all or len(near) < len(cosines):
                 return hits[: self._limit]
             wanted *= GROWTH
             found = self._table.nearest(
@@ -223,7 +224,7 @@ WHERE p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE
 class _Vec0Search(NearSearch):
     """NearSearch over vec0, in a process that has no vectors in memory yet."""
 
-    def best(self, scored: Collection[int]) -> list[Hit]:
+    def best(self, scored: Collection[int], *, floor: float = -1.0) -> list[Hit]:
         vector, limit = resolve_vector(self._vector), self._limit
         narrow, values = _vec0_filter(self._visibility)
         k = min(2 * limit + FEW, _MAX_K)

@@ -13,6 +13,7 @@ from memories.embedding import get_encoder
 from memories.models import IndexState, Piece
 from memories.models.short_id import short_id
 from memories.recall import RecallRequest, recall
+from memories.recall.pipeline import _verified_query
 from memories.search.in_memory import sync as following
 from memories.types import State
 from tests.memories.builders import row
@@ -66,6 +67,14 @@ def test_few_statements_are_enough_for_few_candidates_and_for_many() -> None:
         assert answer.items
         counts.append(len(seen))
     assert counts == [MOST, MOST + MANY]
+
+
+@pytest.mark.sqlite(reason="its planner's choice of an index")
+def test_whether_anything_is_verified_is_asked_of_those_that_may_be(ledger: Group) -> None:
+    with CaptureQueriesContext(connection) as seen, connection.cursor() as cursor:
+        assert _verified_query(1).first(ledger.pk) is None
+        cursor.execute(f"EXPLAIN QUERY PLAN {seen.captured_queries[0]['sql']}")
+        assert [line[-1] for line in cursor.fetchall()] == ["SCAN memories_memory USING INDEX memory_kept"]
 
 
 def test_explaining_tells_the_same_answer_with_its_numbers() -> None:
