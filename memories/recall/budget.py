@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -83,15 +83,10 @@ def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memo
 
 def _beginning_of(memory: Memory, chars: int, count: int) -> tuple[str, ...]:
     """What equals have in common: type, an event's time, the first words that bear meaning; without words, nothing."""
-    found = _first_bearing_words(memory.content[:chars], count)
+    found = bearing_words(fold(memory.content[:chars]))[:count]
     is_event = memory.type == Type.EPISODIC and memory.valid_from is not None
     when = f"{memory.valid_from:%Y-%m-%d %H:%M}" if is_event else ""
     return (memory.type, when, *(found or [str(memory.id)]))
-
-
-@lru_cache(maxsize=4096)
-def _first_bearing_words(beginning: str, count: int) -> list[str]:
-    return bearing_words(fold(beginning))[:count]
 
 
 class _FoldedText:

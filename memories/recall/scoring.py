@@ -5,7 +5,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import log2
 from typing import Any, Final, NamedTuple
 
@@ -177,16 +176,9 @@ def add_lengths_and_turns(
 
 def word_count(text: str) -> int:
     """Number of words, beyond COUNTED_CHARS as many as before; a text without spaces counts by its characters."""
-    return _count_words(text) if len(text) > _MAX_KEPT_CHARS else _kept_count(text)
-
-
-def _count_words(text: str) -> int:
     longer = max(1.0, len(text) / COUNTED_CHARS)
     return max(int(longer * len(text[:COUNTED_CHARS].split())), len(text) // CHARS_PER_WORD)
 
-
-_kept_count = lru_cache(maxsize=4096)(_count_words)
-_MAX_KEPT_CHARS: Final = 2000
 
 MODES = ("keyword", "vector", "rrf", "weighted", "hybrid")
 
@@ -225,7 +217,6 @@ def _scale_to_unit(values: list[float]) -> list[float]:
 
 
 SPEAKER_LABEL = re.compile(r"^([\w .'’-]{1,40}): ")
-_LABEL_CHARS: Final = 42
 # A feature's values, one for each candidate in order; a feature that is 0 for all of them may be missing.
 _Features = dict[str, NDArray[np.float64]]
 # Features that are shown as one part of a score.
@@ -472,10 +463,5 @@ def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:
 
 def speaker_of(content: str) -> frozenset[str]:
     """The lower-case words of the name before the colon at a turn's beginning ("Maria: …")."""
-    return _read_speaker(content[:_LABEL_CHARS])
-
-
-@lru_cache(maxsize=4096)
-def _read_speaker(beginning: str) -> frozenset[str]:
-    label = SPEAKER_LABEL.match(beginning)
+    label = SPEAKER_LABEL.match(content)
     return frozenset(label.group(1).lower().split()) if label else frozenset()
