@@ -7,7 +7,7 @@ from the connection: on SQLite through the function `loci_change()`, on PostgreS
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
@@ -91,10 +91,3 @@ def _mark_transaction() -> None:
     if sql and connection.in_atomic_block:
         with connection.cursor() as cursor:
             cursor.execute(sql, [str(current_change() or "")])
-
-
-def note_new_rows(table: str, rows: Iterable[tuple[int, int]]) -> None:
-    """Note new rows (change, key) that one statement wrote for several changes while none was kept, as the triggers do."""
-    sql = "INSERT INTO row_change (change, op, kept, row) VALUES (%s, 'i', %s, %s)"
-    with connection.cursor() as cursor:
-        cursor.executemany(sql, [(change, table, key) for change, key in rows if change != _NOT_KEPT])

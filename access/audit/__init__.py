@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, wraps
+from functools import wraps
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
@@ -149,7 +149,7 @@ def _hash_line(*parts: str) -> str:
 _ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
 _SALT_BYTES = 16
 _NO_PAYLOAD: Mapping[str, Any] = {}
-_DOER_FIELDS = ("actor", "via", "token", "client", "run", "change")
+_ACTOR_FIELDS = ("actor", "via", "token", "client", "run")
 
 
 class AuditEvent(NamedTuple):
@@ -162,7 +162,6 @@ class AuditEvent(NamedTuple):
     payload: "Mapping[str, Any] | ReadyJson" = _NO_PAYLOAD
     chain: str = ""
     chars: int = 0  # of text that the operation stored
-    by: "Doer | None" = None  # in a transaction of several; None: the caller
 
 
 def append(
@@ -229,17 +228,10 @@ def _append_rows(
 
 
 def _note_events(actor: Actor, keys: Sequence[int], events: Sequence[AuditEvent]) -> None:
-    """Add appended rows to the pieces of work that they belong to, and count them as writes of their actors."""
-    counts = dict[tuple[int | None, bool], tuple[Actor, int, int]]()
-    for key, event in zip(keys, events, strict=True):
-        work, doer = (event.by.work, event.by.actor) if event.by else (_WORK.get(), actor)
-        if work is not None:
-            work.rows.append(_WrittenRow(key, event.operation))
-        person = doer.user_id, doer.token_key is not None
-        _, count, chars = counts.get(person, (doer, 0, 0))
-        counts[person] = doer, count + 1, chars + event.chars
-    for doer, count, chars in counts.values():
-        count_writes(doer, count, chars)
+    """Add appended rows to the current piece of work, if there is one, and count them as writes of the actor."""
+    if (work := _WORK.get()) is not None:
+        work.rows += [_WrittenRow(key, event.operation) for key, event in zip(keys, events, strict=True)]
+    count_writes(actor, len(events), sum(event.chars for event in events))
 
 
 def build_columns(
@@ -254,14 +246,14 @@ def build_columns(
     digests = [payload_digest(salt, event.payload) for salt, event in zip(salts, events, strict=True)]
     subjects = [event.subject[:200] for event in events]
     quoted_at = f'"{at.isoformat()}"'
-    caller = Doer(actor)
+    doer = (actor.name, actor.via, actor.token_id, actor.client[:120], actor.run)
+    doer_json = _join_json(doer[0], doer[1], str(doer[2] or ""), doer[3], str(doer[4] or ""))
     hashes, seqs = list[str](), list[int]()
     chains = list(map(chain_of, events))
-    doers = [event.by or caller for event in events]
-    for chain, event, subject, digest, doer in zip(chains, events, subjects, digests, doers, strict=True):
+    for chain, event, subject, digest in zip(chains, events, subjects, digests, strict=True):
         seq, previous = ends[chain]
         event_json = _join_json(event.operation, str(event.memory_id or ""), str(event.group or ""), subject)
-        hash_ = _hash_line(f'"{previous}", "{seq + 1}", {quoted_at}', event_json, doer.json, f'"{digest}"')
+        hash_ = _hash_line(f'"{previous}", "{seq + 1}", {quoted_at}', event_json, doer_json, f'"{digest}"')
         ends[chain] = (seq + 1, hash_)
         seqs.append(seq + 1)
         hashes.append(hash_)
@@ -274,7 +266,8 @@ def build_columns(
         "memory_id": [event.memory_id for event in events],
         "group": [event.group for event in events],
         "subject": subjects,
-        **dict(zip(_DOER_FIELDS, zip(*(doer.columns for doer in doers), strict=True), strict=True)),
+        **{name: [value] * count for name, value in zip(_ACTOR_FIELDS, doer, strict=True)},
+        "change": [current_change()] * count,
         "digest": digests,
         "hash": hashes,
     }
@@ -327,19 +320,6 @@ class Doer:
             return
         with continuing(self.change), _WORK.holding(self.work):
             yield
-
-    @cached_property
-    def columns(self) -> tuple[Any, ...]:
-        """The values of _DOER_FIELDS."""
-        actor = self.actor
-        change = current_change() if self.work is None else self.change or None
-        return (actor.name, actor.via, actor.token_id, actor.client[:120], actor.run, change)
-
-    @cached_property
-    def json(self) -> str:
-        """What a row's hash has of it."""
-        name, via, token, client, run, _ = self.columns
-        return _join_json(name, via, str(token or ""), client, str(run or ""))
 
 
 @contextmanager

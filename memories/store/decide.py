@@ -50,12 +50,6 @@ class Insert:
         """True if it goes to the end of its thread and starts a chain."""
         return self.after is None and self.replaces is None and self.prepared.draft.position is None
 
-    @property
-    def is_plain(self) -> bool:
-        """True if it is one row with its pieces, so that those of several stores can be inserted together."""
-        draft = self.prepared.draft
-        return self.is_appended and not draft.thread and not draft.findings and draft.type != Type.ENTITY
-
 
 @dataclass(frozen=True)
 class KeepWording:

@@ -59,7 +59,6 @@ from memories.store.withdrawn.marks import find_all_withdrawn, find_withdrawn_la
 from memories.store.withdrawn.near import shared_texts, with_marked
 from memories.types import State, Trust
 from storage.bulk import ManyInsert
-from storage.changes import keeping_nothing, note_new_rows
 
 MEMORIES = ManyInsert(Memory)
 _WAITING = frozenset({Trust.CANDIDATE, Trust.QUARANTINED})
@@ -210,14 +209,13 @@ def live_texts(writes: Sequence[Write]) -> tuple[list[str], list[str]]:
 class _Executor:
     """Carries out writes in order, inside the caller's transaction; call flush() at the end.
 
-    What different stores write is collected only where all are plain. `reinforcements` has the effect of each reinforcement
-    in words, by memory id.
+    What different stores write is not collected together. `reinforcements` has the effect of each reinforcement in words, by
+    memory id.
     """
 
     def __init__(self, *, now: datetime) -> None:
         self._now = now
-        self._doers: list[Doer] = []  # of what is collected
-        self._is_plain = True  # what is collected
+        self._doer: Doer | None = None  # of what is collected
         self._inserts: list[Insert] = []
         self._wordings: list[KeepWording] = []
         self._reinforced: list[Memory] = []
@@ -227,16 +225,14 @@ class _Executor:
 
     def add(self, doer: Doer, writes: Sequence[Write]) -> None:
         """Take one decision's writes: collect those that can wait, carry out the others now."""
-        is_plain = all(isinstance(write, Insert) and write.is_plain for write in writes)
-        if self._doers and self._doers[-1] is not doer and not (is_plain and self._is_plain):
+        if self._doer is not doer:
             self.flush()
-        self._is_plain = is_plain and self._is_plain
+        self._doer = doer
         with doer.acting():
             self._take(doer, writes)
 
     def _take(self, doer: Doer, writes: Sequence[Write]) -> None:
         for write in writes:
-            self._doers.append(doer)
             match write:
                 case Insert() if write.is_appended:
                     self._inserts.append(write)
@@ -251,8 +247,6 @@ class _Executor:
                     self._events.append(write.event)
                 case _:
                     self.flush()
-                    self._doers = [doer]
-                    self._is_plain = False
                     self._carry_out(doer.actor, write)
 
     def _carry_out(self, actor: Actor, write: Write) -> None:
@@ -271,9 +265,8 @@ class _Executor:
 
     def flush(self) -> None:
         """Write everything collected so far, and its log rows."""
-        if not self._doers:
+        if (doer := self._doer) is None:
             return
-        doer = self._doers[-1]
         with doer.acting():
             self._insert_appended()
             self._insert_wordings()
@@ -283,13 +276,10 @@ class _Executor:
             audit.append_many(doer.actor, events, at=self._now)
         self.reinforcements |= effects
         self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
-        self._starts, self._doers, self._is_plain = {}, [], True
+        self._starts = {}
 
     def _insert_appended(self) -> None:
         if not self._inserts:
-            return
-        if self._doers[0] is not self._doers[-1]:
-            self._insert_of_several()
             return
         rows = [write.row for write in self._inserts]
         append_to_threads([(write.row, write.prepared.draft.thread) for write in self._inserts])
@@ -298,17 +288,6 @@ class _Executor:
         if changed:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self._events += _stored_events(self._inserts)
-
-    def _insert_of_several(self) -> None:
-        """Insert the plain memories of several stores, each as a row of its own change."""
-        rows = [write.row for write in self._inserts]
-        set_contexts(rows)
-        with keeping_nothing():
-            insert_rows(self._inserts)
-        keys = [(doer.change, row.key) for doer, row in zip(self._doers, rows, strict=True)]
-        note_new_rows(Memory._meta.db_table, keys)
-        events = zip(self._doers, _stored_events(self._inserts), strict=True)
-        self._events += [event._replace(by=doer) for doer, event in events]
 
     def _insert_wordings(self) -> None:
         if not self._wordings:
