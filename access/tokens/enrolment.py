@@ -2,9 +2,8 @@
 
 import platform
 import secrets
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,7 +12,7 @@ from django.utils import timezone
 from access.actor import Actor, Via
 from access.clients import CLIENTS
 from access.errors import InvalidInput, NotAuthenticated, NotPermitted
-from access.models import ApiToken, Group, Pairing
+from access.models import ApiToken, Pairing
 from access.tokens import NewToken, actor_for_user, create_token, hash_secret, operator, revoke_token
 from access.tokens.pairing import ShownCode, hash_code
 
@@ -21,32 +20,10 @@ _CODE_LIFETIME: Final = timedelta(minutes=10)
 _CODE_BYTES: Final = 16  # nothing to guess: wrong codes are counted by address, as wrong tokens are
 
 
-def make_client_token(
-    actor: Actor,
-    *,
-    client: str,
-    user: User,
-    name: str = "",
-    groups: Iterable[Group] = (),
-    default_group: Group | None = None,
-    expires_at: datetime | None = None,
-) -> NewToken:
-    """A token with exactly the scopes that the client needs.
-
-    Raises:
-        InvalidInput: the client is unknown, and what `create_token` refuses.
-        NotPermitted: as `create_token`.
-    """
+def make_client_token(actor: Actor, *, client: str, user: User, name: str = "", **how: Any) -> NewToken:
+    """A token with exactly the scopes that the client needs; `how` as in `create_token`, which raises what this does."""
     label = name or f"{client} on {platform.node() or 'this machine'}"[:120]
-    return create_token(
-        actor,
-        user=user,
-        name=label,
-        scopes=_scopes_of(client),
-        groups=groups,
-        default_group=default_group,
-        expires_at=expires_at,
-    )
+    return create_token(actor, user=user, name=label, scopes=_scopes_of(client), **how)
 
 
 def _scopes_of(client: str) -> tuple[str, ...]:
@@ -55,23 +32,19 @@ def _scopes_of(client: str) -> tuple[str, ...]:
     return CLIENTS[client].scopes
 
 
-def find_client_token(secret: str, client: str) -> ApiToken | None:
+def find_client_token(secret: str, client: str = "") -> ApiToken | None:
     """The token of a secret that an earlier connection made, if it still works and may what the client needs."""
-    token = _find_valid(secret)
-    return token if token is not None and {*_scopes_of(client)} <= {*token.scopes} else None
+    token = ApiToken.objects.filter(token_hash=hash_secret(secret)).first() if secret else None
+    needed = {*_scopes_of(client)} if client else set()
+    return token if token is not None and token.is_valid() and needed <= {*token.scopes} else None
 
 
 def revoke_secret(secret: str) -> bool:
     """Revoke the token of a secret; False if it is not one of this store, or of no use already."""
-    token = _find_valid(secret)
+    token = find_client_token(secret)
     if token is not None:
         revoke_token(operator(), token)
     return token is not None
-
-
-def _find_valid(secret: str) -> ApiToken | None:
-    token = ApiToken.objects.filter(token_hash=hash_secret(secret)).first() if secret else None
-    return token if token is not None and token.is_valid() else None
 
 
 def show_client_code(actor: Actor, user: User, client: str) -> ShownCode:

@@ -1,6 +1,6 @@
 """What a token is good for, as `connect` asks before it writes a file."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from access.actor import READ, Actor
@@ -32,10 +32,9 @@ def check_token(actor: Actor, place: Any) -> dict[str, Any]:
     group = group_of_place(reader, read_place(place)) if isinstance(place, dict) else None
     text = ""
     if group is not None and READ in actor.scopes:
-        rows = list_memories(
-            reader, ListFilter(group=group.slug, trusts=("active", "verified")), limit=1
-        ).rows
-        text = " ".join(rows[0].content.split())[:_EXAMPLE_CHARS] if rows else ""
-    groups = [each.slug for each in entered_groups(replace(reader, scopes=actor.scopes | {READ}))]
+        filters = ListFilter(group=group.slug, trusts=("active", "verified"))
+        words = " ".join(row.content for row in list_memories(reader, filters, limit=1).rows).split()
+        text = "".join(filter(str.isprintable, " ".join(words)))[:_EXAMPLE_CHARS]  # a terminal shows it
+    groups = [each.slug for each in entered_groups(reader)]
     name = actor.name.partition("/")[0]
     return TokenCheck.json(TokenCheck(__version__, name, scopes, groups, group.slug if group else "", text))

@@ -1,7 +1,5 @@
 """`/connect/`: the client to download, the exchange of a code for a token, and the check of a token."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -33,9 +31,10 @@ def download(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def exchange(request: HttpRequest) -> JsonResponse:
     """The token for a one-time code; wrong codes count as wrong tokens do."""
-    sent = _sent(request)
+    sent = parse_body(request)
+    code, machine = (sent.get("code"), sent.get("machine")) if isinstance(sent, dict) else ("", "")
     try:
-        made = exchange_client_code(str(sent.get("code", "")), machine=str(sent.get("machine", "")))
+        made = exchange_client_code(str(code), machine=str(machine or ""))
     except LociError as error:
         return _refuse(request, error)
     return JsonResponse({"token": made.secret, "scopes": made.token.scopes}, status=201)
@@ -49,14 +48,9 @@ def check(request: HttpRequest) -> JsonResponse:
     secret = bearer_secret(request.headers.get("Authorization", ""))
     try:
         actor = actor_for_secret(secret, via=Via.REST, origin=request.headers.get("Origin", ""))
-        return JsonResponse(check_token(actor, _sent(request)))
+        return JsonResponse(check_token(actor, parse_body(request)))
     except LociError as error:
         return _refuse(request, error)
-
-
-def _sent(request: HttpRequest) -> dict[str, Any]:
-    body = parse_body(request)
-    return body if isinstance(body, dict) else {}
 
 
 def _refuse(request: HttpRequest, error: LociError) -> JsonResponse:

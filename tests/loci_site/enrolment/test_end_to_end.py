@@ -39,11 +39,12 @@ class Laptop:
     def files(self) -> set[str]:
         return {str(path.relative_to(self.home)) for path in self.home.rglob("*") if path.is_file()}
 
-    def hook(self, event: str, **sent: Any) -> str:
+    def hook(self, event: str, env: dict[str, str] | None = None, **sent: Any) -> str:
         """What the client's own settings run for an event, and what it would put before its model."""
         settings = json.loads((self.home / ".claude" / "settings.json").read_text())
         command = settings["hooks"][event][0]["hooks"][0]["command"]
-        done = self.run(command, json.dumps({"session_id": "s-1", "cwd": str(self.folder), **sent}))
+        given = json.dumps({"session_id": "s-1", "cwd": str(self.folder), **sent})
+        done = self.run(command, given, **(env or {}))
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -109,6 +110,12 @@ def test_one_line_brings_tools_and_hooks_and_what_they_leave_can_be_taken_back(
     assert undone.returncode == 0, undone.stderr
     assert [row["outcome"] for row in captured(server) if row["text"] == DECISION] == ["forgotten"]
     laptop.hook("UserPromptSubmit", prompt=f"#skip {DECISION}")
+    assert [row["outcome"] for row in captured(server) if row["text"] == DECISION] == ["forgotten"]
+    laptop.hook(
+        "UserPromptSubmit", {"LOCI_URL": "http://127.0.0.1:9"}, prompt="The token is ghp_" + "a1B2" * 9
+    )
+    [spool] = (laptop.home / ".loci" / "hooks").glob("*.spool")
+    assert "[left out: it may hold a secret]" in spool.read_text()
     log = server.home / "logs"
     secret = json.loads((laptop.home / ".loci" / "hooks" / "claude-code.json").read_text())["token"]
     written = b"".join(path.read_bytes() for path in log.rglob("*") if path.is_file())
