@@ -26,6 +26,8 @@ def enrolment_lines(client: str, code: str) -> list[ConnectLine]:
     return [
         ConnectLine(gettext("With Python"), gettext("In a terminal"), f"python3 {rest}"),
         ConnectLine(
-            gettext("With uv"), gettext("In a terminal"), f"uv run --no-project --python 3.12 python {rest}"
+            gettext("With uv"),
+            gettext("In a terminal"),
+            f"uv run --no-project --python '>=3.11' python {rest}",
         ),
     ]
