@@ -19,7 +19,6 @@ from typing import Final
 from django.conf import settings
 
 from access.connect import base_url, publish_address
-from loci_site.clients.program import PROGRAM, write_program
 from loci_site.config import load_config
 from loci_site.config.logs import SERVING_VARIABLE, log_to_file, logging_settings
 from loci_site.server.socket import bound_socket, only_one_in
@@ -78,8 +77,6 @@ def run(options: argparse.Namespace) -> None:
         SystemExit: the store could not be prepared; that process has said why.
     """
     server, home = settings.LOCI.server, ensure_home(settings.LOCI.home)
-    if (home / "hooks" / PROGRAM).exists():
-        write_program(home / "hooks")  # a copy of an earlier version
     with only_one_in(home), bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
         log_to_file(settings.LOCI)
         may_begin, begin = os.pipe()
