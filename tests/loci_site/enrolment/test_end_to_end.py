@@ -55,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     home = tmp_path_factory.mktemp("server")
     stored = json.loads(manage(home, "remember", FACT, "--group", "ledger", "--json").stdout)
     assert manage(home, "memory", "pin", stored["id"]).returncode == 0
+    (home / "hooks" / "loci-hook").mkdir(parents=True)
     made = manage(home, "person", "add", "nora", "--member", "ledger=contributor", "--generate", "--json")
     with running(home) as up:
         up.password = json.loads(made.stdout)["password"]  # type: ignore[attr-defined]
@@ -160,3 +161,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(server: Running, laptop: L
     assert "Traceback" not in done.stderr
     assert laptop.files() == set()
     assert list(laptop.folder.iterdir()) == []
+
+
+def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
+    assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
