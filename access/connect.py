@@ -86,7 +86,7 @@ def client_json(secret: str) -> str:
 
 
 @dataclass(frozen=True)
-class _ConnectLine:
+class ConnectLine:
     """What a person pastes to connect one client, and where."""
 
     client: str
@@ -94,7 +94,7 @@ class _ConnectLine:
     text: str
 
 
-def connect_lines(secret: str) -> list[_ConnectLine]:
+def connect_lines(secret: str) -> list[ConnectLine]:
     """The lines for the usual clients, each with the token in it."""
     address, header = f"{base_url()}/mcp", f"Authorization: Bearer {secret}"
     codex = (
@@ -103,16 +103,16 @@ def connect_lines(secret: str) -> list[_ConnectLine]:
     server = {"type": "http", "url": address, "headers": {"Authorization": f"Bearer {secret}"}}
     code = shlex.quote(json.dumps({"name": "loci", **server}))
     return [
-        _ConnectLine("Claude Code", gettext("In a terminal"), claude_line(secret)),
-        _ConnectLine("Codex", gettext("In a terminal; LOCI_TOKEN must be set whenever Codex starts"), codex),
-        _ConnectLine("Cursor", gettext("In ~/.cursor/mcp.json"), client_json(secret)),
-        _ConnectLine("VS Code", gettext("In a terminal"), f"code --add-mcp {code}"),
-        _ConnectLine(
+        ConnectLine("Claude Code", gettext("In a terminal"), claude_line(secret)),
+        ConnectLine("Codex", gettext("In a terminal; LOCI_TOKEN must be set whenever Codex starts"), codex),
+        ConnectLine("Cursor", gettext("In ~/.cursor/mcp.json"), client_json(secret)),
+        ConnectLine("VS Code", gettext("In a terminal"), f"code --add-mcp {code}"),
+        ConnectLine(
             "Gemini CLI",
             gettext("In a terminal"),
             f'gemini mcp add --transport http --header "{header}" loci {address}',
         ),
-        _ConnectLine(
+        ConnectLine(
             gettext("Any other client"),
             gettext("In its JSON configuration of MCP servers"),
             client_json(secret),

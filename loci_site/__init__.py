@@ -5,7 +5,7 @@ import sys
 
 # An installed Loci has its other packages in a folder of its own: their names are words that other projects use too.
 _PACKAGES = os.path.join(os.path.dirname(__file__), "_packages")  # noqa: PTH118, PTH120 - loci-hook starts without pathlib
-if _PACKAGES not in sys.path and os.path.isdir(_PACKAGES):  # noqa: PTH112
+if _PACKAGES not in sys.path and (os.path.isdir(_PACKAGES) or ".whl" in _PACKAGES):  # noqa: PTH112 - a zip has no folders
     sys.path.insert(0, _PACKAGES)
 
 from storage.version import __version__  # noqa: E402 - found in that folder

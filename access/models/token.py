@@ -72,18 +72,22 @@ class StoredAnswer(models.Model):
 
 
 class Pairing(models.Model):
-    """The code shown to a person, as a keyed hash; one open code per person.
+    """The code shown to a person, as a keyed hash; one open code per person and `client`, empty for a browser's extension.
 
-    It is not known whose code a wrong one was meant to be, so each wrong try counts against all open codes.
+    It is not known whose code a wrong one of a browser was meant to be, so each wrong try counts against all of these.
     """
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    client = models.CharField(max_length=40, default="")
     code_hash = models.CharField(max_length=64, db_index=True)
     tries = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="pairing_once", fields=["user", "client"])]
 
     def __str__(self) -> str:
         return f"{self.user} until {self.expires_at:%H:%M}"

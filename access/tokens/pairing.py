@@ -26,22 +26,22 @@ MAX_NAME_CHARS: Final = 80
 
 
 @dataclass(frozen=True)
-class _ShownCode:
-    """A pairing code and its expiry, as shown to the person."""
+class ShownCode:
+    """A one-time code and its expiry, as shown to the person."""
 
     code: str
     expires_at: datetime
 
 
-def show_code(actor: Actor, user: User) -> _ShownCode:
+def show_code(actor: Actor, user: User) -> ShownCode:
     """Create a six-digit code for this person; an earlier one stops working."""
     if actor.user_id != user.pk or not actor.is_person:
         raise NotPermitted("You may not pair a browser for another person.")
     code = f"{secrets.randbelow(10**6):06d}"
     until = timezone.now() + _LIFETIME
     fresh = {"code_hash": hash_code(code), "tries": 0, "created_at": timezone.now(), "expires_at": until}
-    Pairing.objects.update_or_create(user=user, defaults=fresh)
-    return _ShownCode(code, until)
+    Pairing.objects.update_or_create(user=user, client="", defaults=fresh)
+    return ShownCode(code, until)
 
 
 def pair(code: str, *, origin: str, name: str = "") -> NewToken:
@@ -76,7 +76,9 @@ def _take_code(code: str) -> User | None:
     """Use up the open code and return its person; if none matches, count a try against every open code."""
     now = timezone.now()
     with transaction.atomic():
-        open_codes = Pairing.objects.select_for_update().filter(expires_at__gt=now, tries__lt=MAX_TRIES)
+        open_codes = Pairing.objects.select_for_update().filter(
+            client="", expires_at__gt=now, tries__lt=MAX_TRIES
+        )
         found = open_codes.select_related("user").filter(code_hash=hash_code(code)).first()
         if found is None:
             open_codes.update(tries=F("tries") + 1)

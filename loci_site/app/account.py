@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from access.admin.caller import actor_of
 from access.admin.form_errors import try_form
+from access.clients import CLIENTS
 from access.connect import connect_lines
 from access.errors import NotFound
 from access.groups import entered_groups
@@ -22,12 +23,14 @@ from access.sign_in.preferences import preference_of_user, set_preference
 from access.sign_in.sessions import end_other_sessions, end_session, open_sessions
 from access.sign_in.users import log_password
 from access.tokens import grantable_scopes, revoke_token
+from access.tokens.enrolment import show_client_code
 from access.tokens.pairing import MAX_TRIES, show_code
-from loci_site.app.account_forms import OwnPasswordForm, OwnTokenForm, PreferenceForm
+from loci_site.app.account_forms import ClientForm, OwnPasswordForm, OwnTokenForm, PreferenceForm
 from loci_site.app.edit import get_or_post, render_form
 from loci_site.app.notifications.pages import notification_context
 from loci_site.app.page import own_user, render_page, workspace_page
 from loci_site.config.middleware import language_of
+from loci_site.enrolment.lines import enrolment_lines
 
 MAX_TOKENS = 100
 
@@ -98,6 +101,29 @@ def new_token(request: HttpRequest) -> HttpResponse:
         return render_page(request, "people/account/token.html", context)
 
     title, button = gettext("New token"), gettext("Create the token")
+    return try_form(form, create) or render_form(
+        request, form, title=title, button=button, back="people:account"
+    )
+
+
+@workspace_page
+@get_or_post
+def connect_client(request: HttpRequest) -> HttpResponse:
+    """Ask which client; then the line that connects it, with a one-time code."""
+    form = ClientForm(request.POST or None)
+
+    def create() -> HttpResponse:
+        client = form.cleaned_data["client"]
+        shown = show_client_code(actor_of(request), own_user(request), client)
+        context = {
+            "title": gettext("Connect {client}").format(client=CLIENTS[client].title),
+            "lines": enrolment_lines(client, shown.code),
+            "expires_at": shown.expires_at,
+            "spec": CLIENTS[client],
+        }
+        return render_page(request, "people/account/connect.html", context)
+
+    title, button = gettext("Connect your client"), gettext("Show the line")
     return try_form(form, create) or render_form(
         request, form, title=title, button=button, back="people:account"
     )

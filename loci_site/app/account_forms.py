@@ -16,6 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 from access import SCOPES
 from access.actor import READ, WRITE, Actor
 from access.admin.columns import in_words
+from access.clients import CLIENTS
 from access.models import Group, Theme
 from access.sign_in.login import wait_message
 from access.tokens import NewToken, create_token
@@ -51,6 +52,14 @@ class OwnPasswordForm(PasswordChangeForm):
         except ValidationError:
             self.is_wrong = True
             raise
+
+
+class ClientForm(PeopleForm):
+    """Which client to connect; its token has what it needs, in every group of the person."""
+
+    client = forms.ChoiceField(
+        label=gettext_lazy("Your client"), choices=[(name, spec.title) for name, spec in CLIENTS.items()]
+    )
 
 
 class OwnTokenForm(PeopleForm):

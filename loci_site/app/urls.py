@@ -5,6 +5,7 @@ from django.urls import path
 from loci_site.app.account import (
     account,
     change_password,
+    connect_client,
     end_one,
     end_others,
     new_token,
@@ -38,6 +39,7 @@ urlpatterns = [
     path("app/account/notifications/", save_events, name="notifications"),
     path("app/account/notifications/test/", test_mail, name="notifications-test"),
     path("app/account/password/", change_password, name="password"),
+    path("app/account/connect/", connect_client, name="connect-client"),
     path("app/account/tokens/new/", new_token, name="new-token"),
     path("app/account/browsers/pair/", pair_browser, name="pair-browser"),
     path("app/account/tokens/<uuid:id_>/revoke/", revoke, name="revoke-token"),

@@ -1,30 +1,20 @@
-"""Connect a client: its token, its MCP server and hooks, and lines in AGENTS.md; disconnect takes exactly these away again."""
+"""Connect a client: its MCP server and hooks, and lines in AGENTS.md; disconnect takes exactly these away again.
+
+Standard library only, as everything that the served client has (`program.py`).
+"""
 
 import json
-import platform
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from access.actor import HOOK, READ, WRITE
+from access.clients import CLIENTS, HOOK_PARTS, PROJECT, USER, ClientSpec, ConfigFile, filled
 from access.errors import InvalidInput
-from access.models import ApiToken, Group
-from access.tokens import create_token, hash_secret, operator, revoke_token
-from loci_site.clients.catalogue import (
-    CLIENTS,
-    HOOK_PARTS,
-    PROJECT,
-    USER,
-    ClientSpec,
-    ConfigFile,
-    filled,
-)
 from loci_site.clients.files import Ledger, read_file, write_whole
 from loci_site.clients.merging import (
     NotMergeable,
@@ -34,7 +24,7 @@ from loci_site.clients.merging import (
     unmerge_json,
     unmerge_toml,
 )
-from loci_site.hooks import client as hook_client
+from loci_site.clients.program import PROGRAM, hook_command, write_program
 
 _TOKEN_VARIABLE: Final = "LOCI_TOKEN"  # noqa: S105 - the variable's name
 REFERENCES: Final = {
@@ -55,6 +45,7 @@ class Wish:
     parts: tuple[str, ...] = tuple(HOOK_PARTS)
     home: Path = Path()
     project: Path = Path()
+    hooks: Path = Path()  # LOCI_HOME/hooks, where the hook program is
 
 
 @dataclass(frozen=True)
@@ -105,8 +96,6 @@ def _plan_file(wish: Wish, file: ConfigFile) -> FileChange | None:
     before: bytes | None = None
     try:
         before = read_file(path)
-        if file.format == "snippet":
-            raise NotMergeable("Its settings may have comments, which would be lost.")
         old = before or b""
         after = merge_toml(old, block) if block else merge(old)
         if before is not None and not block and parse_json(after) == parse_json(before):
@@ -128,20 +117,12 @@ def _hooks_of(wish: Wish, file: ConfigFile) -> dict[str, dict[str, Any]]:
     if file.hook is None:
         return {}
     wanted = {event for part in wish.parts for event in HOOK_PARTS[part]}
-    program = "loci-hook" if wish.scope == PROJECT else _hook_program()
+    program = "loci-hook" if wish.scope == PROJECT else shlex.join(hook_command(wish.hooks))
     return {
         native: filled(file.hook, {"{command}": f"{program} {wish.client} {event}"})
         for event, native in file.events.items()
         if event in wanted
     }
-
-
-def _hook_program() -> str:
-    """The program of the hooks by its path: a client that was not started in a shell knows no PATH of the person."""
-    beside = Path(sys.executable).parent / "loci-hook"
-    found = str(beside) if beside.exists() else shutil.which("loci-hook")
-    # A checkout has no programs; the file needs nothing of the package.
-    return shlex.join([found] if found else [sys.executable, hook_client.__file__])
 
 
 def _toml_block(wish: Wish) -> str:
@@ -155,7 +136,9 @@ def _toml_block(wish: Wish) -> str:
 
 
 def apply(wish: Wish, ledger: Ledger, changes: Iterable[FileChange]) -> None:
-    """Write the planned changes, each file whole, with one backup of what it was first."""
+    """Write the hook program and the planned changes, each file whole, with one backup of what it was first."""
+    if wish.scope == USER and spec_of(wish.client, USER).has_hooks and wish.parts:
+        write_program(wish.hooks)
     for change in changes:
         if change.is_needed and change.after is not None:
             ledger.note(
@@ -201,6 +184,8 @@ def disconnect(client: str, ledger: Ledger, *, scope: str = USER, dry_run: bool 
         if not any(other.startswith(f"{client}/") for other in ledger.read()):
             (ledger.folder / f"{client}.json").unlink(missing_ok=True)
             (ledger.folder / f"{client}.spool").unlink(missing_ok=True)
+        if not ledger.read():
+            shutil.rmtree(ledger.folder / PROGRAM, ignore_errors=True)
     return changes
 
 
@@ -223,32 +208,6 @@ def _undo_file(path: Path, entry: dict[str, Any], file: ConfigFile, ledger: Ledg
 def key_of(client: str, scope: str) -> str:
     """The connection's name in the ledger."""
     return f"{client}/{scope}"
-
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
-SCOPES = (READ, WRITE, HOOK)
-
-
-def valid_token(secret: str) -> ApiToken | None:
-    """The token of a secret that an earlier connection made, if it still works."""
-    token = ApiToken.objects.filter(token_hash=hash_secret(secret)).first() if secret else None
-    return token if token is not None and token.is_valid() and HOOK in token.scopes else None
-
-
-def make_client_token(client: str, *, user: "User", groups: list[Group], default: Group | None) -> str:
-    name = f"{client} on {platform.node() or 'this machine'}"[:120]
-    made = create_token(operator(), user=user, name=name, scopes=SCOPES, groups=groups, default_group=default)
-    return made.secret
-
-
-def revoke_client_token(secret: str) -> bool:
-    """Revoke the token of a secret; False if it is not one of this store, or revoked already."""
-    token = valid_token(secret)
-    if token is not None:
-        revoke_token(operator(), token)
-    return token is not None
 
 
 BEGIN, END = "<!-- loci: begin -->", "<!-- loci: end -->"

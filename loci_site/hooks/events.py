@@ -98,21 +98,12 @@ def read_call(client: str, event: str, sent: Any) -> HookCall | None:
     session = safe_label(session)[:200]
     if not session:
         return None
-    ours = inner if isinstance(inner := sent.get("loci"), dict) else {}
-    listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
-    roots = [each for each in listed if isinstance(each, str)]
-    folder = text_of(sent, "cwd") or (roots[0] if roots else "")
+    ours = _ours(sent)
     return HookCall(
         client=client,
         event=HookEvent(event),
         session=session,
-        place=SessionPlace(
-            folder=folder[:1000],
-            group=text_of(ours, "group")[:80],
-            origin=text_of(ours, "origin")[:500],
-            branch=text_of(ours, "branch")[:200],
-            head=text_of(ours, "head")[:64],
-        ),
+        place=read_place(sent),
         source=text_of(sent, "source", "reason", "trigger")[:40],
         prompt=_prompt_of(sent),
         answer=text_of(sent, "last_assistant_message", "prompt_response", "text"),
@@ -122,6 +113,25 @@ def read_call(client: str, event: str, sent: Any) -> HookCall | None:
         is_ignored=bool(ours.get("off")),
         is_late=bool(ours.get("late")),
     )
+
+
+def read_place(sent: Mapping[str, Any]) -> SessionPlace:
+    """The folder and the repository that a client sent."""
+    ours = _ours(sent)
+    listed = list_of(sent, "workspace_roots") or list_of(sent, "workspaceRoots")
+    roots = [each for each in listed if isinstance(each, str)]
+    return SessionPlace(
+        folder=(text_of(sent, "cwd") or (roots[0] if roots else ""))[:1000],
+        group=text_of(ours, "group")[:80],
+        origin=text_of(ours, "origin")[:500],
+        branch=text_of(ours, "branch")[:200],
+        head=text_of(ours, "head")[:64],
+    )
+
+
+def _ours(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What `loci-hook` added."""
+    return inner if isinstance(inner := sent.get("loci"), dict) else {}
 
 
 def text_of(sent: Mapping[str, Any], *names: str) -> str:

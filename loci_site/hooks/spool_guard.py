@@ -54,8 +54,10 @@ def _safe_text(text: str, rules: list[Rule]) -> str:
 
 def read_rules() -> list[Rule]:
     """The guard's rules for secrets; those without a pattern last."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - as in client.py
-    with open(os.path.join(root, *DATA), "rb") as file:  # noqa: PTH118, PTH123
+    site = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - as in client.py
+    inside = os.path.join(site, "_packages", *DATA)  # noqa: PTH118
+    path = inside if os.path.exists(inside) else os.path.join(os.path.dirname(site), *DATA)  # noqa: PTH110, PTH118, PTH120
+    with open(path, "rb") as file:  # noqa: PTH123
         rules: list[Rule] = tomllib.load(file)["rule"]
     return sorted(rules, key=lambda rule: "guess" in rule)
 

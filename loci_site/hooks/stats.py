@@ -4,18 +4,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from access.actor import Actor
 from access.answers import Answer
+from access.audit.operations import Operation
 from access.groups import find_group
-from access.models import Group
+from access.models import AuditEntry, Group
 from loci_site.hooks.models import HookInjection, HookSession
 from memories.models import Memory
-from memories.types import Trust
+from memories.types import State, Trust
 
 DEFAULT_DAYS = 30
+_WAITING = Q(state=State.LIVE, trust=Trust.CANDIDATE)
+_APPROVED = Q(
+    trust__in=(Trust.ACTIVE, Trust.VERIFIED), decided=True
+)  # not a repeat that was merged into what counts already
+_REJECTED = Q(trust=Trust.REJECTED)
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,18 @@ class HookStats(Answer):
     approved: int
     rejected: int
     waiting: int
+
+
+@dataclass(frozen=True)
+class Captured(Answer):
+    """A memory that a hook captured. `outcome`: waiting, approved, live (no person had to decide), or its trust or state."""
+
+    at: datetime
+    client: str
+    group: str
+    memory: UUID
+    outcome: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -54,10 +72,13 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
     used = injections.alias(recalled_at=Subquery(recalled)).filter(
         Q(used_at__isnull=False) | Q(recalled_at__gt=F("at"))
     )
-    # A range, which the partial index of sources answers; LIKE would read every memory.
-    hooked = Q(source__gte="hook:", source__lt="hook;") & ~Q(source_ref="")
-    captured = Memory.objects.filter(hooked, group__in=groups, created_at__gte=since)
-    by_trust = dict(captured.values_list("trust").annotate(Count("key")).order_by())
+    captured = _captures(groups).filter(created_at__gte=since)
+    count = captured.aggregate(
+        all=Count("key"),
+        approved=Count("key", filter=_APPROVED),
+        rejected=Count("key", filter=_REJECTED),
+        waiting=Count("key", filter=_WAITING),
+    )
     sums = injections.aggregate(count=Count("key"), tokens=Sum("tokens"))
     return HookStats(
         days=days,
@@ -65,11 +86,39 @@ def hook_stats(actor: Actor, *, group: str | None = None, days: int = DEFAULT_DA
         injected=sums["count"],
         tokens=sums["tokens"] or 0,
         used=used.count(),
-        captured=sum(by_trust.values()),
-        approved=by_trust.get(Trust.ACTIVE, 0) + by_trust.get(Trust.VERIFIED, 0),
-        rejected=by_trust.get(Trust.REJECTED, 0),
-        waiting=by_trust.get(Trust.CANDIDATE, 0),
+        captured=count["all"],
+        approved=count["approved"],
+        rejected=count["rejected"],
+        waiting=count["waiting"],
     )
+
+
+def _captures(groups: list[int]) -> QuerySet[Memory]:
+    """The memories that hooks captured, with `decided`: whether a person has decided about each."""
+    # A range, which the partial index of sources answers; LIKE would read every memory.
+    hooked = Q(source__gte="hook:", source__lt="hook;") & ~Q(source_ref="")
+    decisions = AuditEntry.objects.filter(
+        memory_id=OuterRef("id"), operation__in=(Operation.TRUST, Operation.VERIFY)
+    )
+    return Memory.objects.filter(hooked, group__in=groups).annotate(decided=Exists(decisions.order_by()))
+
+
+def list_captured(actor: Actor, *, group: str | None = None, limit: int = 50) -> list[Captured]:
+    """The memories that hooks captured, newest first, of one group or of all that the actor may enter."""
+    rows = _captures(reached(actor, group)).select_related("group").order_by("-key")[:limit]
+    return [
+        Captured(row.created_at, row.source.removeprefix("hook:"), row.group.slug, row.id, _outcome(row), row.content)
+        for row in rows
+    ]  # fmt: skip
+
+
+def _outcome(row: Memory) -> str:
+    """What became of a capture, in a word."""
+    if row.state != State.LIVE:
+        return row.state
+    if row.trust in (Trust.ACTIVE, Trust.VERIFIED):
+        return "approved" if getattr(row, "decided", False) else "live"
+    return "waiting" if row.trust == Trust.CANDIDATE else row.trust
 
 
 def card_stats(actor: Actor, group: str) -> HookStats | None:

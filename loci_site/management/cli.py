@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from pathlib import Path
 
 from django.db import DatabaseError
 
@@ -12,26 +13,11 @@ from storage.encryption import KeyProblem
 from storage.faults import causes_of
 from storage.home import DATABASE
 
-# Commands that need the tables: on a new machine the first of them creates the database.
-_NEEDING_TABLES = frozenset(
-    [
-        "backup",
-        "changepassword",
-        "connect",
-        "createsuperuser",
-        "export",
-        "group",
-        "hook",
-        "import",
-        "ingest",
-        "memory",
-        "person",
-        "recall",
-        "remember",
-        "stats",
-        "token",
-    ]
-)
+# Commands that need the tables: on a new machine the first of these creates the database ...
+_CREATING = frozenset(["createsuperuser", "group", "import", "ingest", "person", "remember", "token"])
+# ... and these have nothing to read: a machine that only connects to another one's store gets none.
+_READING = frozenset(["backup", "changepassword", "connect", "export", "hook", "memory", "recall", "stats"])
+_REMOTE = ("--url", "--status", "--remove", "--dry-run")  # with which `connect` needs no store
 NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
 DAMAGED = ("database disk image is malformed", "file is not a database")
 # What PostgreSQL says where pgvector is missing, and what to do.
@@ -71,7 +57,14 @@ def main(argv: list[str] | None = None) -> None:
 
             if run_alone(words[2:]):
                 return
-        if words[1:2] and words[1] in _NEEDING_TABLES and not {"-h", "--help"} & set(words):
+        needs_none = {"-h", "--help"} & set(words) or (
+            words[1:2] == ["connect"] and any(word.startswith(_REMOTE) for word in words)
+        )
+        if not needs_none and {*words[1:2]} & _READING and (missing := _missing_database()):
+            sys.exit(
+                f"Nothing is stored here yet ({missing}). 'loci up' starts Loci; 'loci connect CLIENT --url' uses another machine's."
+            )
+        if not needs_none and {*words[1:2]} & _CREATING:
             create_missing_database()
         from django.core.management import BaseCommand  # noqa: PLC0415 - `up` does without
 
@@ -125,14 +118,21 @@ def explain_store_error(error: DatabaseError | OSError) -> str:
 
 def create_missing_database() -> None:
     """Create a database file that does not exist or is empty, with all tables; PostgreSQL has none."""
-    import django  # noqa: PLC0415 - settings are read here, inside main's error handling
-    from django.conf import settings  # noqa: PLC0415 - as above
-
-    file = settings.LOCI.storage.database
-    is_default = file == settings.LOCI.home / DATABASE
-    if settings.LOCI.database_url or not is_default or (file.exists() and file.stat().st_size > 0):
+    if (file := _missing_database()) is None:
         return
+    import django  # noqa: PLC0415 - as below
+
     django.setup()
     from loci_site.management.first_start import migrate_if_needed  # noqa: PLC0415 - needs the models
 
     sys.stderr.write(f"Created a new database: {file} ({migrate_if_needed()} migrations).\n")
+
+
+def _missing_database() -> Path | None:
+    """The database file if it is the home's own, and does not exist or is empty; PostgreSQL has none."""
+    from django.conf import settings  # noqa: PLC0415 - settings are read here, inside main's error handling
+
+    file: Path = settings.LOCI.storage.database
+    is_default = file == settings.LOCI.home / DATABASE
+    is_there = settings.LOCI.database_url or not is_default or (file.exists() and file.stat().st_size > 0)
+    return None if is_there else file

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.answers import Answer, ShownAs
+from access.clients import CLIENTS
 from access.connect import claude_line, client_json
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound
 from access.groups import find_group
@@ -37,6 +38,7 @@ from access.tokens import (
     revoke_token,
     suspend_token,
 )
+from access.tokens.enrolment import make_client_token
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 EXAMPLES: Final = """\
 examples:
   loci token create laptop                                 read and write in every group of the admin
+  loci token create laptop --for claude-code               exactly what this client needs, for 'loci connect --token'
   loci token create ci --scopes read --group ledger --default-group ledger --days 30
   loci token create curator --user ann --scopes read,write,curate
   loci token create operator --admin                       everything, purge included; keep it from agents
@@ -68,11 +71,15 @@ def create(options: dict[str, Any]) -> CommandAnswer:
         )
     days = settings.LOCI.access.token_days if options["days"] is None else options["days"]
     scopes = ALL_SCOPES if options["admin"] else options["scopes"].split(",")
-    made = create_token(
+    make = (
+        partial(make_client_token, client=options["for"])
+        if options["for"]
+        else partial(create_token, scopes=[scope.strip() for scope in scopes if scope.strip()])
+    )
+    made = make(
         actor,
         user=find_owner(options["user"]),
         name=options["name"],
-        scopes=[scope.strip() for scope in scopes if scope.strip()],
         groups=groups,
         default_group=default,
         expires_at=timezone.now() + timedelta(days=days) if days else None,
@@ -244,6 +251,7 @@ class Command(LociCommand):
              either(
                  option("--scopes", default="read,write",
                         help="comma-separated: read,write,curate,admin,create-group,hook"),
+                 option("--for", choices=CLIENTS, metavar="CLIENT", help="the scopes that this client needs"),
                  flag("--admin", "every scope, purge included: for an operator, not for an agent"),
              ),
              many("--group", "G", "bind the token to this group"),

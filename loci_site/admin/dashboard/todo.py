@@ -187,7 +187,7 @@ def first_steps(actor: Actor, seen: VisibleCensus | None) -> list[_FirstStep]:
     used, new_memory = ApiToken.objects.exclude(last_used_at=None), reverse("admin:memories_memory_add")
     used = used if actor.is_admin_of_all else used.filter(user=actor.user_id)
     steps = [
-        _FirstStep(gettext("Connect an agent"), reverse("people:new-token"), used.exists()),
+        _FirstStep(gettext("Connect an agent"), reverse("people:connect-client"), used.exists()),
         _FirstStep(gettext("Store a memory"), new_memory, bool(seen.sum())),
     ]
     if actor.is_admin_of_all:

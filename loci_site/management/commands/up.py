@@ -13,6 +13,7 @@ from django.db import connections
 
 from access.connect import base_url, claude_line, client_json, command_line
 from access.errors import LociError
+from loci_site.clients.program import PROGRAM, write_program
 from loci_site.config import load_config
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
 from loci_site.server import up
@@ -71,6 +72,8 @@ class Command(BaseCommand):
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":
             self._install_model(wants_model=wants_model)
         show_wanted()
+        if (hooks := settings.LOCI.home / "hooks").joinpath(PROGRAM).exists():
+            write_program(hooks)  # a copy of an earlier version
         connections.close_all()
         os.write(begin, b"1")
         with socket.socket(fileno=sock) as listening:

@@ -18,6 +18,7 @@ PAGES = {
     "notifications": "account/notifications/",
     "notifications-test": "account/notifications/test/",
     "password": "account/password/",
+    "connect-client": "account/connect/",
     "new-token": "account/tokens/new/",
     "end-others": "account/sessions/end-others/",
     "pair-browser": "account/browsers/pair/",

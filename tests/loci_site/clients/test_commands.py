@@ -1,4 +1,4 @@
-"""`loci connect`, `disconnect` and `agents` as a person types them, in a home and a project of their own."""
+"""`loci connect` as a person types it, in a home and a project of their own, where no server runs."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import ApiToken, Group
+from access.tokens.enrolment import exchange_client_code, show_client_code
 from tests.acceptance.house import command
-from tests.people import alice, ledger
+from tests.people import alice, bob, ledger, person
 
-__all__ = ["alice", "ledger"]
+__all__ = ["alice", "bob", "ledger"]
 pytestmark = pytest.mark.django_db
 
 
@@ -31,6 +32,8 @@ def test_a_client_is_connected_once_and_its_token_goes_with_it(
     assert not ApiToken.objects.exists()
     said = command("connect", "codex", "--group", "ledger", "--place", f"{tmp_path}=ledger")
     assert "type /hooks" in said
+    assert "Codex is connected to Loci" in said
+    assert "#skip in a prompt" in said
     [token] = ApiToken.objects.all()
     assert (token.scopes, token.default_group) == (["hook", "read", "write"], ledger)
     settings = json.loads((home / "hooks" / "codex.json").read_text())
@@ -39,9 +42,9 @@ def test_a_client_is_connected_once_and_its_token_goes_with_it(
     command("connect", "codex")
     assert ApiToken.objects.count() == 1
     status = json.loads(command("connect", "--status", "--json"))
-    assert [(row["client"], row["token"], len(row["files"]["user"])) for row in status] == [
-        ("codex", "valid", 2)
-    ]
+    [row] = status
+    assert (row["client"], len(row["files"]["user"])) == ("codex", 2)
+    assert row["token"].startswith("No Loci answers at http://127.0.0.1:8000")
     command("connect", "codex", "--remove", "--dry-run")
     assert (tmp_path / ".codex" / "hooks.json").exists()
     assert "Its token is revoked." in command("connect", "codex", "--remove")
@@ -60,6 +63,8 @@ def test_a_client_is_connected_once_and_its_token_goes_with_it(
         (("codex", "--place", "x=none"), "The group 'none' does not exist"),
         (("codex", "--url", "https://x"), "belong together"),
         (("codex", "--url", "x", "--token", "t"), "must begin with http"),
+        (("codex", "--url", "http://127.0.0.1:9", "--token", "t"), "No Loci answers at http://127.0.0.1:9"),
+        (("codex", "--url", "http://127.0.0.1:9", "--code", "c"), "No Loci answers at http://127.0.0.1:9"),
         (("cline", "--scope", "project"), "has no file of the scope"),
     ],
 )
@@ -69,6 +74,29 @@ def test_wrong_words_are_refused_and_nothing_is_written(
     assert said in command("connect", *words)
     assert not ApiToken.objects.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["project"]
+
+
+def test_a_file_that_is_left_alone_makes_no_token(tmp_path: Path) -> None:
+    settings = tmp_path / ".config" / "zed" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{\n  // mine\n  "theme": "One"\n}\n')
+    said = command("connect", "zed")
+    assert "It has comments" in said
+    assert "No token was made" in said
+    assert not ApiToken.objects.exists()
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["settings.json"]
+    settings.unlink()
+    assert f"{settings} is made." in command("connect", "zed")
+    assert [token.scopes for token in ApiToken.objects.all()] == [["read", "write"]]
+
+
+def test_a_token_for_a_client_has_what_it_needs_whoever_makes_it(bob: User) -> None:
+    made = json.loads(command("token", "create", "laptop", "--for", "claude-code", "--json"))
+    by_code = exchange_client_code(show_client_code(person(bob), bob, "claude-code").code)
+    command("connect", "claude-code")
+    scopes = ["hook", "read", "write"]
+    assert made["scopes"] == by_code.token.scopes == scopes
+    assert [token.scopes for token in ApiToken.objects.all()] == [scopes] * 3
 
 
 def test_a_project_gets_no_secret(tmp_path: Path) -> None:

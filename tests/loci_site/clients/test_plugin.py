@@ -6,9 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from access.clients import CLIENTS
 from bench.scripts.bundle import filled, write_folder
 from loci_site import __version__
-from loci_site.clients.catalogue import CLIENTS
 from tests.settings import REPOSITORY
 
 PLUGIN = REPOSITORY / "plugins" / "loci"

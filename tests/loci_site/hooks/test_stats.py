@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from loci_site.hooks.stats import hook_stats
+from loci_site.hooks.stats import hook_stats, list_captured
 from memories.lifecycle.verbs import approve, reject
 from memories.models import Memory
 from memories.models.short_id import short_id
@@ -46,3 +46,22 @@ def test_counts_of_injected_used_captured_and_approved(hooks: HookClient, alice:
     [first, second] = json.loads(command("hook", "injected", "--json", "--session", "s-1"))
     assert (second["text"], second["event"], first["event"]) == (DATABASE, "session-start", "prompt")
     assert "brass" in command("hook", "injected")
+
+
+def test_what_was_captured_is_shown_with_what_became_of_it_and_merges_are_no_approvals(
+    hooks: HookClient, alice: User, charlie: User
+) -> None:
+    for number in (1, 2, 3, 4):
+        hooks.call("prompt", prompt=f"Remember that the staging host {number} is called amber{number}.")
+    one, two, three, _ = Memory.objects.filter(source="hook:claude-code").order_by("key")
+    Memory.objects.filter(pk=three.pk).update(state="merged", trust="active")
+    approve(person(alice), one.id)
+    command("hook", "captured", "--undo", short_id(two.id))
+    found = hook_stats(person(alice))
+    assert (found.captured, found.approved, found.rejected, found.waiting) == (4, 1, 0, 1)
+    rows = list_captured(person(alice), group="ledger")
+    assert [row.outcome for row in rows] == ["waiting", "merged", "forgotten", "approved"]
+    assert {row.group for row in rows} == {"ledger"}
+    assert list_captured(person(charlie)) == []
+    assert "amber4" in command("hook", "captured").splitlines()[0]
+    assert "Did you mean" in command("hook", "captured", "--group", "ledgre")

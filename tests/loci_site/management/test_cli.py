@@ -64,6 +64,23 @@ def test_a_first_command_makes_the_database(tmp_path: Path) -> None:
     assert "Created a new database" not in again.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--version",), "Loci"),
+        (("recall", "which port?"), "Nothing is stored here yet"),
+        (("stats",), "Nothing is stored here yet"),
+        (("connect", "codex"), "Nothing is stored here yet"),
+        (("connect", "codex", "--url", "http://127.0.0.1:9", "--token", "x"), "No Loci answers"),
+        (("connect", "--status"), "No client is connected"),
+    ],
+)
+def test_a_command_that_only_reads_makes_nothing(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = loci(tmp_path / "home", *words)
+    assert said in done.stdout + done.stderr
+    assert not (tmp_path / "home").exists()
+
+
 def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
     loci(tmp_path, "migrate", "memories", "zero")
     done = loci(tmp_path, "stats", "--group", "ledger")

@@ -4,7 +4,16 @@ from typing import Any, Final
 
 from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, LociCommand, option
 from access.tokens import operator
-from loci_site.hooks.stats import DEFAULT_DAYS, HookStats, Injected, hook_stats, list_injected
+from loci_site.hooks.stats import (
+    DEFAULT_DAYS,
+    Captured,
+    HookStats,
+    Injected,
+    hook_stats,
+    list_captured,
+    list_injected,
+)
+from memories.lifecycle.verbs import forget
 from memories.models.short_id import short_id
 
 EXAMPLES: Final = """\
@@ -12,6 +21,8 @@ examples:
   loci hook stats                                          the last 30 days
   loci hook stats --group ledger --days 7 --json
   loci hook injected --session 2a0a4473                    what a session got
+  loci hook captured --group ledger                        what was captured, and what became of it
+  loci hook captured --undo 9ba66046                       forget a capture; 'loci memory restore' brings it back
 """
 
 
@@ -40,6 +51,22 @@ def _show_injected(options: dict[str, Any]) -> CommandAnswer:
     )
 
 
+def _show_captured(options: dict[str, Any]) -> CommandAnswer:
+    if options["undo"]:
+        done = forget(operator(), options["undo"], reason="a capture was taken back")
+        return CommandAnswer(
+            {"memory": str(done.id)}, "It is forgotten; 'loci memory restore' brings it back."
+        )
+    rows = list_captured(operator(), group=options["group"], limit=max(1, options["limit"]))
+    lines = [
+        f"{row.at:%Y-%m-%d %H:%M}  {row.client:<11} {row.group:<12} {short_id(row.memory)}  {row.outcome:<9}  {' '.join(row.text.split())[:80]}"
+        for row in rows
+    ]
+    return CommandAnswer(
+        [Captured.json(row) for row in rows], "\n".join(lines) or "Nothing was captured yet."
+    )
+
+
 class Command(LociCommand):
     help = "Show what hooks injected into sessions and captured from them."
     examples = EXAMPLES
@@ -53,5 +80,10 @@ class Command(LociCommand):
             _show_injected, "the memories that sessions got, newest first",
             (option("--session", default="", help="only this session, by the start of its name"),
              LIMIT.but(default=50)),
+        ),
+        "captured": CommandVerb(
+            _show_captured, "the memories that were captured, newest first, and what became of each",
+            (GROUP.but(help="only this group"), LIMIT.but(default=50),
+             option("--undo", metavar="ID", help="forget this one, by the id that the list shows")),
         ),
     }  # fmt: skip

@@ -1,9 +1,9 @@
-"""The clients that Loci connects, and what each of their files gets: the table `catalogue.toml`, read."""
+"""The clients that Loci connects, and what each of their files gets: the table `clients.toml`, read. Standard library only."""
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, Final, Literal
 
 USER, PROJECT = "user", "project"
@@ -17,10 +17,10 @@ HOOK_PARTS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A file of a client, as the head of `catalogue.toml` describes it; `paths` by scope."""
+    """A file of a client, as the head of `clients.toml` describes it; `paths` by scope."""
 
     paths: Mapping[str, str]
-    format: Literal["json", "toml", "snippet"] = "json"
+    format: Literal["json", "toml"] = "json"
     server_keys: tuple[str, ...] = ()
     server: Mapping[str, Any] | None = None
     events: Mapping[str, str] = field(default_factory=dict)
@@ -35,6 +35,15 @@ class ClientSpec:
     title: str
     files: tuple[ConfigFile, ...]
     note: str = ""
+
+    @property
+    def has_hooks(self) -> bool:
+        return any(file.hook for file in self.files)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What its token has to have, and no more."""
+        return ("read", "write", *(["hook"] if self.has_hooks else []))
 
 
 def filled(template: Any, words: Mapping[str, str]) -> Any:
@@ -54,5 +63,5 @@ def _read_client(title: str, files: list[dict[str, Any]], note: str = "") -> Cli
     return ClientSpec(title, tuple(found), note)
 
 
-_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TABLE: Final = tomllib.loads((files("access") / "clients.toml").read_text(encoding="utf-8"))
 CLIENTS: Final[dict[str, ClientSpec]] = {name: _read_client(**entry) for name, entry in _TABLE.items()}

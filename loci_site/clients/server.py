@@ -1,0 +1,77 @@
+"""What the client asks of the server before it writes anything: who a token is, and a token for a one-time code."""
+
+import json
+import platform
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+from access.errors import InvalidInput, NotAuthenticated, NotPermitted, Unavailable
+from storage.version import __version__
+
+_WAIT_S = 15.0
+_MAX_ANSWER = 1 << 20
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Another address would get the token or the code."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        """None: the redirect is the answer."""
+
+
+def exchange_code(url: str, code: str) -> str:
+    """The token for a one-time code. Raises LociError."""
+    return str(_post(f"{url}/connect/token", {"code": code, "machine": platform.node()}).get("token", ""))
+
+
+def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
+    """Who the token is, what it may, the group of the place (`cwd`, `loci`), and a memory of it: `TokenCheck` as JSON.
+
+    Raises:
+        Unavailable: there is no answer, or not one of Loci.
+        NotAuthenticated: the token is wrong.
+        NotPermitted: it may be used here alone.
+        InvalidInput: the server has another version.
+    """
+    told = _post(f"{url}/connect/check", place, token)
+    theirs = str(told.get("version", ""))
+    if theirs.split(".")[:2] != __version__.split(".")[:2]:
+        raise InvalidInput(
+            f"The server at {url} is Loci {theirs}, this is {__version__}.",
+            hint="Take the line of its page My account, Connect your client: it brings the right version.",
+            field="url",
+        )
+    return told
+
+
+def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
+    """The answer, sent as the hooks send: by no proxy, and followed nowhere else."""
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    site = address.partition("/connect/")[0]
+    try:
+        request = Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - http or https, looked at before
+        with build_opener(_NoRedirect, ProxyHandler({})).open(request, timeout=_WAIT_S) as answer:
+            return dict(json.loads(answer.read(_MAX_ANSWER)))
+    except HTTPError as error:
+        raise _refusal(error, site) from None
+    except (OSError, ValueError, TypeError) as error:
+        reason = getattr(error, "reason", error)
+        raise Unavailable(
+            f"No Loci answers at {site} ({reason}).",
+            hint="Start it there with 'loci up', or correct the address.",
+        ) from None
+
+
+def _refusal(error: HTTPError, site: str) -> Exception:
+    """What the server said, with what to do about it."""
+    try:
+        said = dict(json.loads(error.read(_MAX_ANSWER)))
+        message = f"{site} refused: {said['message']}"
+    except (OSError, ValueError, TypeError, KeyError):
+        return Unavailable(
+            f"What answers at {site} is not a Loci of this version (status {error.code}).",
+            hint="Correct the address.",
+        )
+    hint = "Take a new line of the page My account, Connect your client."
+    return (NotAuthenticated if error.code == 401 else NotPermitted)(message, hint=hint)

@@ -1,0 +1,61 @@
+"""`/connect/`: the client to download, the exchange of a code for a token, and the check of a token."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from access.actor import Via
+from access.errors import LociError, NotAuthenticated, TooManyAttempts
+from access.sign_in.client_address import address_of
+from access.sign_in.lockouts import count_failed_token
+from access.tokens import actor_for_secret, bearer_secret
+from access.tokens.enrolment import exchange_client_code
+from loci_site.enrolment.check import check_token
+from loci_site.enrolment.wheel import client_wheel
+from loci_site.hooks.views import parse_body
+
+
+@require_safe
+def download(request: HttpRequest, name: str) -> HttpResponse:
+    """The client, the same for everybody: nothing in it is secret."""
+    wheel = client_wheel()
+    if name != wheel.name:
+        text = "No file has this name. My account, Connect your client, has the line of this version.\n"
+        return HttpResponse(text, status=404, content_type="text/plain")
+    return HttpResponse(wheel.data, content_type="application/octet-stream")
+
+
+@csrf_exempt  # the code in the body is the secret
+@never_cache
+@require_POST
+def exchange(request: HttpRequest) -> JsonResponse:
+    """The token for a one-time code; wrong codes count as wrong tokens do."""
+    sent = parse_body(request)
+    code, machine = (sent.get("code"), sent.get("machine")) if isinstance(sent, dict) else ("", "")
+    try:
+        made = exchange_client_code(str(code), machine=str(machine or ""))
+    except LociError as error:
+        return _refuse(request, error)
+    return JsonResponse({"token": made.secret, "scopes": made.token.scopes}, status=201)
+
+
+@csrf_exempt  # browsers never send a token in a header on their own
+@never_cache
+@require_POST
+def check(request: HttpRequest) -> JsonResponse:
+    """Who the token is, and what it may; a `TokenCheck`."""
+    secret = bearer_secret(request.headers.get("Authorization", ""))
+    try:
+        actor = actor_for_secret(secret, via=Via.REST, origin=request.headers.get("Origin", ""))
+        return JsonResponse(check_token(actor, parse_body(request)))
+    except LociError as error:
+        return _refuse(request, error)
+
+
+def _refuse(request: HttpRequest, error: LociError) -> JsonResponse:
+    """The error as JSON; 429 after too many wrong secrets from one address."""
+    if isinstance(error, NotAuthenticated):
+        error = count_failed_token(error, address=address_of(request), via=Via.REST)
+    headers = {"Retry-After": str(error.wait_s)} if isinstance(error, TooManyAttempts) else {}
+    return JsonResponse(error.as_dict(), status=error.status, headers=headers)

@@ -1,0 +1,167 @@
+"""A colleague on another machine: one line with plain Python, a fact that arrives unasked, a decision that is captured and taken back."""
+
+import http.cookiejar
+import json
+import re
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.loci_site.server.running import Running, manage, running
+
+pytestmark = pytest.mark.server
+FACT = "The ledger's production database is PostgreSQL 16 on the host brass."
+DECISION = "We decided to keep invoices for eleven years because the auditors ask for ten."
+PYTHON = Path(getattr(sys, "_base_executable", sys.executable))
+
+
+@dataclass(frozen=True)
+class Laptop:
+    """Nora's machine: a home, a folder of the ledger, and Python without Loci or any package."""
+
+    home: Path
+    folder: Path
+
+    def run(self, words: list[str] | str, given: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words, shell=isinstance(words, str), input=given, cwd=self.folder, capture_output=True, text=True,
+            env={"HOME": str(self.home), "PATH": f"{PYTHON.parent}:/usr/bin:/bin", **env}, timeout=120, check=False,
+        )  # fmt: skip
+
+    def files(self) -> set[str]:
+        return {str(path.relative_to(self.home)) for path in self.home.rglob("*") if path.is_file()}
+
+    def hook(self, event: str, env: dict[str, str] | None = None, **sent: Any) -> str:
+        """What the client's own settings run for an event, and what it would put before its model."""
+        settings = json.loads((self.home / ".claude" / "settings.json").read_text())
+        command = settings["hooks"][event][0]["hooks"][0]["command"]
+        given = json.dumps({"session_id": "s-1", "cwd": str(self.folder), **sent})
+        done = self.run(command, given, **(env or {}))
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A team's Loci with a group, a pinned fact, and nora, who may write into the group."""
+    home = tmp_path_factory.mktemp("server")
+    stored = json.loads(manage(home, "remember", FACT, "--group", "ledger", "--json").stdout)
+    assert manage(home, "memory", "pin", stored["id"]).returncode == 0
+    (home / "hooks" / "loci-hook").mkdir(parents=True)
+    made = manage(home, "person", "add", "nora", "--member", "ledger=contributor", "--generate", "--json")
+    with running(home) as up:
+        up.password = json.loads(made.stdout)["password"]  # type: ignore[attr-defined]
+        yield up
+
+
+def line_for(server: Running, client: str) -> str:
+    """The first line of the page My account, Connect your client, as nora's browser shows it."""
+    site = f"http://127.0.0.1:{server.port}"
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+
+    def post(path: str, **fields: str) -> str:
+        page = browser.open(site + path).read().decode()
+        csrf = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[-1]
+        sent = urllib.parse.urlencode({"csrfmiddlewaretoken": csrf, **fields}).encode()
+        return str(
+            browser.open(urllib.request.Request(site + path, sent, {"Referer": site + path})).read().decode()
+        )
+
+    post("/login/", username="nora", password=server.password)  # type: ignore[attr-defined]
+    page = post("/app/account/connect/", client=client)
+    return unescape(re.findall(r"<pre[^>]*>(python3 .*?)</pre>", page, re.S)[0])
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Laptop:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "ledger").mkdir()
+    return Laptop(tmp_path / "home", tmp_path / "ledger")
+
+
+def test_one_line_brings_tools_and_hooks_and_what_they_leave_can_be_taken_back(
+    server: Running, laptop: Laptop
+) -> None:
+    line = line_for(server, "claude-code")
+    assert "loci_" not in line.replace("loci_site", "").replace("loci_client", "")
+    done = laptop.run(line)
+    assert done.returncode == 0, done.stderr
+    assert "is connected to Loci" in done.stdout
+    assert "as nora in the group 'ledger'" in done.stdout
+    assert "PostgreSQL 16" in done.stdout
+    assert "#skip" in done.stdout
+    assert "Restart Claude Code" in done.stdout
+    assert not [name for name in laptop.files() if name.endswith((".db", ".onnx")) or "keys/" in name]
+    again = laptop.run(line)
+    assert (again.returncode, again.stderr.count("was used already")) == (1, 1)
+    assert "PostgreSQL 16" in laptop.hook("SessionStart", source="startup")
+    laptop.hook("UserPromptSubmit", prompt=DECISION)
+    [row] = [row for row in captured(server) if row["text"] == DECISION]
+    assert (row["group"], row["outcome"]) == ("ledger", "waiting")
+    undone = manage(server.home, "hook", "captured", "--undo", row["memory"])
+    assert undone.returncode == 0, undone.stderr
+    assert [row["outcome"] for row in captured(server) if row["text"] == DECISION] == ["forgotten"]
+    laptop.hook("UserPromptSubmit", prompt=f"#skip {DECISION}")
+    assert [row["outcome"] for row in captured(server) if row["text"] == DECISION] == ["forgotten"]
+    laptop.hook(
+        "UserPromptSubmit", {"LOCI_URL": "http://127.0.0.1:9"}, prompt="The token is ghp_" + "a1B2" * 9
+    )
+    [spool] = (laptop.home / ".loci" / "hooks").glob("*.spool")
+    assert "[left out: it may hold a secret]" in spool.read_text()
+    log = server.home / "logs"
+    secret = json.loads((laptop.home / ".loci" / "hooks" / "claude-code.json").read_text())["token"]
+    written = b"".join(path.read_bytes() for path in log.rglob("*") if path.is_file())
+    assert secret.encode() not in written
+    assert line.rpartition(" ")[2].encode() not in written
+
+
+def captured(server: Running) -> list[dict[str, Any]]:
+    return list(json.loads(manage(server.home, "hook", "captured", "--json").stdout))
+
+
+def test_the_connection_is_tried_and_taken_back_without_loci(server: Running, laptop: Laptop) -> None:
+    line = line_for(server, "codex")
+    assert laptop.run(line).returncode == 0
+    file = line.partition(" connect codex ")[0]
+    assert "token valid" in laptop.run(f"{file} connect --status").stdout
+    settings = laptop.home / ".loci" / "hooks" / "codex.json"
+    settings.write_text(settings.read_text().replace("loci_", "loci_x"))
+    assert "The token is not known" in laptop.run(f"{file} connect --status").stdout
+    assert laptop.run(f"{file} connect codex --remove").returncode == 0
+    assert laptop.files() == set()
+
+
+@pytest.mark.parametrize("wrong", ["file", "code", "server"])
+def test_what_is_wrong_is_said_and_nothing_is_written(server: Running, laptop: Laptop, wrong: str) -> None:
+    line = line_for(server, "cursor")
+    code, site = line.rpartition(" ")[2], f"http://127.0.0.1:{server.port}"
+    digest = re.findall(r" ([0-9a-f]{64}) ", line)[0]
+    changed = {
+        "file": line.replace(digest, "0" * 64),
+        "code": line.replace(code, "x" * len(code)),
+        "server": line.replace(f"--url {site}", "--url http://127.0.0.1:9"),
+    }[wrong]
+    said = {
+        "file": "another file",
+        "code": "The code is wrong",
+        "server": "No Loci answers at http://127.0.0.1:9",
+    }
+    done = laptop.run(changed)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said[wrong] in done.stderr
+    assert "Traceback" not in done.stderr
+    assert laptop.files() == set()
+    assert list(laptop.folder.iterdir()) == []
+
+
+def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
+    assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
