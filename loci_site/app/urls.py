@@ -5,6 +5,7 @@ from django.urls import path
 from loci_site.app.account import (
     account,
     change_password,
+    download_data,
     end_one,
     end_others,
     new_token,
@@ -35,6 +36,7 @@ urlpatterns = [
     path("app/new/", store_new, name="new"),
     path("app/account/", account, name="account"),
     path("app/account/preferences/", save_preferences, name="preferences"),
+    path("app/account/data/", download_data, name="my-data"),
     path("app/account/notifications/", save_events, name="notifications"),
     path("app/account/notifications/test/", test_mail, name="notifications-test"),
     path("app/account/password/", change_password, name="password"),
