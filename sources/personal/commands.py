@@ -1,4 +1,4 @@
-"""The verbs of `loci person` for a person's own data: export and erase."""
+"""`loci person export` and `loci person erase`."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from access.errors import Conflict, InvalidInput
-from access.management.command import DRY_RUN, NAME, TO_FILE, YES, CommandAnswer, CommandVerb
+from access.management.command import CommandAnswer
 from access.sign_in.users import find_person
 from access.tokens import operator
 from memories.language.cleaning import format_count, format_memory_count
@@ -25,7 +25,8 @@ _BACKUPS: Final = (
 _SHOWN_IDS: Final = 20
 
 
-def _export(options: dict[str, Any]) -> CommandAnswer:
+def export(options: dict[str, Any]) -> CommandAnswer:
+    """Write the zip into a new file."""
     user = find_person(options["name"])
     path: Path = options["to"] or Path(file_name(user))
     if path.is_file():
@@ -39,7 +40,7 @@ def _export(options: dict[str, Any]) -> CommandAnswer:
     return CommandAnswer(PersonExport.json(done) | {"file": str(path)}, text)
 
 
-def _erase(options: dict[str, Any]) -> CommandAnswer:
+def erase(options: dict[str, Any]) -> CommandAnswer:
     """Show what goes and what stays, ask, erase."""
     user, must_ask = find_person(options["name"]), not (options["yes"] or options["dry_run"])
     if must_ask and (options["json"] or not sys.stdin.isatty()):
@@ -59,6 +60,7 @@ def _erase(options: dict[str, Any]) -> CommandAnswer:
             raise Conflict("Nothing was erased.")
     with _bar("memory") as bar:
         erase_person(operator(), user, on_done=bar.update)
+    body["samples"] = []
     done, stay = plan.destroyed.memories, len(plan.stays)
     text = f"'{plan.user}' is erased: {format_memory_count(done)} destroyed, {format_memory_count(stay)} under the name {plan.pseudonym}."
     return CommandAnswer(body, in_lines(text, _BACKUPS))
@@ -102,9 +104,3 @@ def _plan_text(plan: Erasure) -> str:
 def _some(ids: tuple[str, ...]) -> str:
     more = len(ids) - _SHOWN_IDS
     return ", ".join(ids[:_SHOWN_IDS]) + (f" and {more} more" if more > 0 else "")
-
-
-PERSON_VERBS: Final = (
-    ("export", CommandVerb(_export, "write what the person wrote and did as a zip", (NAME, TO_FILE.but(help="a new file; default: NAME-loci.zip")))),
-    ("erase", CommandVerb(_erase, "erase the person: what is theirs alone is destroyed, the rest gets another name", (NAME, DRY_RUN, YES))),
-)  # fmt: skip

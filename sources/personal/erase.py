@@ -97,15 +97,15 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
         NotPermitted: the actor may not manage users.
     """
     check_may_manage(actor)
-    going, staying, samples = 0, list[str](), list[str]()
+    going, staying, samples = set[int](), list[str](), list[str]()
     for rows, is_free in _sorted_memories(user, on_done):
         if is_free:
-            going += len(rows)
+            going |= {row.key for row in rows}
             samples += [first_words(row.content, SHOWN_WORDS) for row in rows[: MAX_NAMED - len(samples)]]
         else:
             staying += [str(row.id) for row in rows]
     destroyed = _Destroyed(
-        going,
+        len(going),
         Checkpoint.objects.filter(authored(user)).count(),
         RecallLog.objects.filter(named(user, "actor")).count(),
         Feedback.objects.filter(named(user, "actor")).count(),
@@ -115,11 +115,12 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
     )
     renamed = {f"{rows.model._meta.model_name}.{column}": rows.count() for column, rows in _naming_rows(user)}
     names = {user.get_username(), user.get_full_name(), user.email} - {""}
-    found = {str(m.memory.id): m.where for name in sorted(names) for m in find_person(actor, name).memories}
+    found = [each for name in sorted(names) for each in find_person(actor, name).memories]
+    mentions = [str(m.memory.id) for m in found if m.memory.root_key not in going and m.where != ("author",)]
     return Erasure(
         user.get_username(), pseudonym_of(user), destroyed, tuple(samples), tuple(staying),
         {name: count for name, count in renamed.items() if count}, _log_rows(user).count(),
-        tuple(id_ for id_, where in found.items() if where != ("author",)),
+        tuple(dict.fromkeys(mentions)),
         tuple(group.slug for group in what_ends(user).sole_admin_of),
     )  # fmt: skip
 
@@ -154,9 +155,9 @@ def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
         _drop_threads(user, threads)
         _forget_former_values(user)
         _clear_payloads(actor, user)
-        for column, rows in _naming_rows(user):
-            for some in batches(rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
-                rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
+        for column, named_rows in _naming_rows(user):
+            for some in batches(named_rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
+                named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
         _delete_account(actor, user)
     transaction.on_commit(lambda: end_purge(connection))
 
@@ -234,7 +235,7 @@ def _forget_former_values(user: User) -> None:
             for row in rows:
                 vals = {
                     name: _renamed(names, new, pair) if name in NAMING else pair
-                    for name, pair in row.vals.items()
+                    for name, pair in (row.vals or {}).items()
                 }
                 rows.filter(pk=row.pk).update(vals=vals)
 
@@ -253,8 +254,8 @@ def _rows_saying(
 
     Without keys it may be anywhere, as may the whole name, the address and the name of the inbox.
     """
-    inbox = Inbox.objects.filter(user=user).values_list("group__slug", flat=True).first()
-    names, texts = names_of(user), {user.get_full_name(), user.email, inbox} - {"", None}
+    inbox = Inbox.objects.filter(user=user).values_list("group__slug", flat=True).first() or ""
+    names, texts = names_of(user), {user.get_full_name(), user.email, inbox} - {""}
     words = {form for text in {user.get_username(), *texts} for form in encodings_of(text)}
     holds = Q(*(("text__contains", word) for word in words), _connector=Q.OR)
     rows = (

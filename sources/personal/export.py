@@ -28,7 +28,7 @@ from sources.personal.own_rows import authored, named, own_threads
 
 
 @dataclass(frozen=True)
-class _Part:
+class _DataFile:
     """A file of the zip: what it has, the kinds of its rows, and the condition that they are a person's."""
 
     file: str
@@ -47,7 +47,7 @@ def _by_actor(user: User) -> Q:
 
 # Of tokens no secret and no part of one. The log without what its rows say: that may quote texts of others.
 _PARTS: Final = (
-    _Part(
+    _DataFile(
         "account.jsonl",
         gettext_lazy("your account"),
         (
@@ -59,19 +59,19 @@ _PARTS: Final = (
         ),
         lambda user: Q(pk=user.pk),
     ),
-    _Part(
+    _DataFile(
         "settings.jsonl",
         gettext_lazy("your preferences, notifications, groups, other logins and imported files"),
         (
             RecordKind("preference", Preference, ("language", "theme", "time_zone", "shortcuts")),
-            RecordKind("notifications", apps.get_model("notifications", "Subscription"), ("events",)),
+            RecordKind("subscription", apps.get_model("notifications", "Subscription"), ("events",)),
             RecordKind("membership", Membership, ("role", "created_at"), ("group",)),
             RecordKind("login", Identity, ("issuer", "subject", "created_at")),
             RecordKind("upload", Upload, ("id", "name", "size", "state", "created_at")),
         ),
         _by_user,
     ),
-    _Part(
+    _DataFile(
         "tokens.jsonl",
         gettext_lazy("your tokens, without their secrets"),
         (
@@ -79,25 +79,25 @@ _PARTS: Final = (
         ),
         _by_user,
     ),
-    _Part(
+    _DataFile(
         "memories.jsonl",
         gettext_lazy("every version of a memory that you or your agents wrote, in every group and state"),
         (MEMORY,),
         authored,
     ),
-    _Part(
+    _DataFile(
         "statements.jsonl",
         gettext_lazy("checkpoints, relations and doubts that you or your agents wrote"),
         (CHECKPOINT, RELATION, DOUBT),
         authored,
     ),
-    _Part(
+    _DataFile(
         "conversations.jsonl",
         gettext_lazy("your conversations; their turns are memories"),
         (THREAD,),
         lambda user: Q(pk__in=own_threads(user).values("pk")),
     ),
-    _Part(
+    _DataFile(
         "captures.jsonl",
         gettext_lazy("which turns your browser sent"),
         (
@@ -105,7 +105,7 @@ _PARTS: Final = (
         ),
         _by_user,
     ),
-    _Part(
+    _DataFile(
         "proposals.jsonl",
         gettext_lazy("changes that you or your agents proposed"),
         (
@@ -113,16 +113,16 @@ _PARTS: Final = (
         ),
         _by_actor,
     ),
-    _Part(
+    _DataFile(
         "recalls.jsonl",
         gettext_lazy("what you and your agents asked, and what they said of the answers"),
         (
             RecordKind("recall", RecallLog, ("at", "actor", "via", "mode", "query", "duration_ms", "abstained"), ("group",)),
-            RecordKind("feedback", Feedback, ("at", "actor", "via", "verdict"), ("memory",)),
+            RecordKind("verdict", Feedback, ("at", "actor", "via", "verdict"), ("memory",)),
         ),
         _by_actor,
     ),
-    _Part(
+    _DataFile(
         "log.jsonl",
         gettext_lazy("what you and your agents did, as the audit log has it; without the texts, which may be those of others"),
         (LOG,),
@@ -172,7 +172,7 @@ def file_name(user: User) -> str:
     return f"{user.get_username()}-loci.zip"
 
 
-def _lines_of(part: _Part, user: User) -> Iterator[dict[str, Any]]:
+def _lines_of(part: _DataFile, user: User) -> Iterator[dict[str, Any]]:
     for kind in part.kinds:
         yield from row_lines(kind, kind.model._base_manager.filter(part.whose(user)))
 

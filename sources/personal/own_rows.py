@@ -1,6 +1,6 @@
 """Which rows are a person's: by their account, or by the name in the row, "ann" or for a token "ann/laptop"."""
 
-from typing import Any, Final
+from typing import Final
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -36,8 +36,8 @@ def authored(user: User) -> Q:
     return Q(author=user) | named(user, "author_name")
 
 
-def is_author(user: User, row: Any) -> bool:
-    """authored() for one row."""
+def is_author(user: User, row: Memory) -> bool:
+    """authored() for one memory."""
     return row.author_id == user.pk or row.author_name.partition("/")[0] == user.get_username()
 
 
