@@ -114,6 +114,8 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
         len(set(_telling_payloads(user))),
     )
     renamed = {f"{rows.model._meta.model_name}.{column}": rows.count() for column, rows in _naming_rows(user)}
+    rows_of_memories = Memory.objects.filter(named(user, "author_name")).values_list("root", "key")
+    renamed["memory.author_name"] = sum((root or key) not in going for root, key in rows_of_memories)
     names = {user.get_username(), user.get_full_name(), user.email} - {""}
     found = [each for name in sorted(names) for each in find_person(actor, name).memories]
     mentions = [str(m.memory.id) for m in found if m.memory.root_key not in going and m.where != ("author",)]
@@ -168,7 +170,11 @@ def _sorted_memories(user: User, on_done: Done) -> Iterator[tuple[list[Memory], 
     for group in own.order_by("group").values_list("group", flat=True).distinct():
         keys = own.filter(group=group).order_by("key").values_list("key", flat=True)
         for some in batches(keys, _PURGED_AT_ONCE):
-            yield from _split(user, some)
+            # Most that stay were corrected by others: one query finds these, a purge's targets take many.
+            corrected = Memory.objects.filter(root__in=some).exclude(authored(user)).values("root")
+            staying = list(Memory.objects.filter(key__in=corrected))
+            yield staying, False
+            yield from _split(user, sorted({*some} - {row.key for row in staying}))
             on_done(len(some))
 
 
