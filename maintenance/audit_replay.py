@@ -131,7 +131,7 @@ def _check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
     lost = lost.filter(at__gt=at) if start is None else lost.filter(at__gt=start, at__lte=at)
     if lost.exists():
         raise NotFound(
-            "The log of that time was purged in a group that the memory left.",
+            "The log of that time was purged in a group that the memory left, or with a person.",
             hint="Ask for a later time.",
             field="at",
         )

@@ -32,6 +32,7 @@ class SourcesConfig(AppConfig):
             "sources.uploads.delete_old_uploads",
         ),
         "embed_chunks": ("sources.artifacts.vectors.is_waiting", "sources.artifacts.vectors.embed_waiting"),
+        "verbs of a person": ("sources.personal.verbs.PERSON_VERBS",),
         "import": ("sources.uploads.is_waiting", "sources.uploads.process_waiting"),
     }
 

@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 
 from memories.store.places import all_places, outside_copies
+from sources.personal.own_rows import NAMING
 from storage import home
 from tests.memories.tables import text_columns
 
@@ -19,10 +20,8 @@ OTHER_APPS = {
 }
 # Columns of these names, in whatever table: the reason, and the names. What a caller may fill is never listed so.
 ANYWHERE = {
-    "names of people, tokens and programs": {
-        "actor", "author_name", "client", "closed_by", "created_by", "settled_by", "lifted_by", "undone_by", "added_by",
-        "paused_by", "asked_by", "made_by", "released_by", "via", "holder",
-    },
+    "names of people and tokens, which an erasure replaces": set(NAMING),
+    "names of programs": {"client", "via", "holder"},
     "hashes, and marks made of them": {
         "content_hash", "fold_hash", "text_hash", "body_hash", "labels_hash", "memory_hash", "start_hash", "token_hash",
         "code_hash", "key_hash", "hash", "digest", "fingerprint", "hmac", "dress", "spelling", "salt", "key_id", "sha",

@@ -33,6 +33,9 @@ ANCHOR = Operation.ANCHOR.value
 ANCHOR_PREFIX, DROP_PREFIX, OLD_DROP_PREFIX = "after:", "dropped:", "dropped-legacy:"
 VERIFY_BATCH_ROWS = 2000  # in memory
 UNREADABLE = "the row holds a value that cannot be read"
+CLEARED = (
+    "clear log"  # in the payload of a person's erasure: `chains` names the rows whose payloads it destroyed
+)
 _LINKS_AT_ONCE = 500  # rows of the chain of heads
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -153,7 +156,7 @@ class _Purges:
     """Excuses the rows of this store whose payload is missing: those of a memory whose purge is logged.
 
     Also those of a memory that moved away from a group, up to the row that logs the purge of what it left there: a memory
-    that came back has rows again.
+    that came back has rows again. And the rows that the erasure of a person says it cleared.
     """
 
     def __init__(self, origin: str) -> None:
@@ -172,9 +175,20 @@ class _Purges:
         found = rows.order_by("chain", "seq").values_list("group", "memory_id", "chain", "seq")
         return {(group, memory): (chain, seq) for group, memory, chain, seq in found.iterator()}
 
+    @cached_property
+    def _erased(self) -> frozenset[tuple[str, int]]:
+        """Chain and number of the rows whose payloads erasures of people cleared."""
+        rows = AuditEntry.objects.filter(
+            origin=OWN, operation=Operation.PERSON, payload_row__payload__action=CLEARED
+        )
+        chains = rows.values_list("payload_row__payload__chains", flat=True).iterator()
+        return frozenset((chain, seq) for each in chains for chain, seqs in each.items() for seq in seqs)
+
     def find_error(self, entry: AuditEntry) -> str:
-        """What is wrong if the payload is missing; empty if it is there, or a purge destroyed it."""
+        """What is wrong if the payload is missing; empty if it is there, or a purge or an erasure destroyed it."""
         if not self._is_own or hasattr(entry, "payload_row") or entry.memory_id in self._purged:
+            return ""
+        if (entry.chain, entry.seq) in self._erased:
             return ""
         chain, seq = self._cleared.get((entry.group, entry.memory_id), ("", 0))
         # The group's rows of before each group had its own chain are in OLD, which has ended.

@@ -102,6 +102,14 @@ def end_other_sessions(actor: Actor, user: User, *, current: str | None) -> int:
     return len(keys)
 
 
+def delete_sessions(user: User) -> None:
+    """Delete every session of the user, expired ones too: each names an address and a browser."""
+    keys = [
+        row.pk for row in Session.objects.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)
+    ]
+    Session.objects.filter(pk__in=keys).delete()
+
+
 def _handle_of(row: Session) -> str:
     """A name for the session from which its key cannot be found."""
     return salted_hmac("access.sign_in.sessions", row.session_key).hexdigest()[:24]

@@ -1,13 +1,18 @@
 """My account: password, own tokens, sessions and preferences, for everyone who may log in."""
 
+from collections.abc import AsyncIterator
+from tempfile import TemporaryFile
+from typing import IO
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils import translation
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
@@ -31,6 +36,8 @@ from loci_site.app.notifications.pages import notification_context
 from loci_site.app.page import own_user, render_page, workspace_page
 from loci_site.config.middleware import language_of
 from loci_site.enrolment.lines import enrolment_lines
+from memories.store.places import CHUNK_BYTES
+from sources.personal.export import export_person, file_name
 
 MAX_TOKENS = 100
 
@@ -66,6 +73,25 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
         return redirect("people:account")
     title, button = gettext("Preferences"), gettext("Save")
     return render_form(request, form, title=title, button=button, back="people:account")
+
+
+@workspace_page
+@require_POST
+def download_data(request: HttpRequest) -> StreamingHttpResponse:
+    """The zip of the caller's own data, sent from a file without a name."""
+    user, file = own_user(request), TemporaryFile(dir=settings.LOCI.home)  # noqa: SIM115 - closed when it is sent
+    export_person(actor_of(request), user, file)
+    name = content_disposition_header(as_attachment=True, filename=file_name(user))
+    headers = {"Content-Disposition": name or "attachment"}
+    return StreamingHttpResponse(_parts_of(file), content_type="application/zip", headers=headers)
+
+
+async def _parts_of(file: IO[bytes]) -> AsyncIterator[bytes]:
+    """The file from its beginning, in parts; closed at the end."""
+    with file:
+        file.seek(0)
+        while part := file.read(CHUNK_BYTES):
+            yield part
 
 
 @workspace_page

@@ -39,12 +39,12 @@ def secured(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
 
 
 def workspace_page(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+    view: Callable[Concatenate[HttpRequest, P], HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
     """Require a login, render a service's refusal as a page, and secure the response."""
 
     @wraps(view)
-    def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         request.loci_via = Via.APP  # type: ignore[attr-defined]  # read by actor_of()
         try:
             return view(request, *args, **kwargs)

@@ -114,18 +114,18 @@ def export_lines(
     for group in groups:
         line = _row_line(GROUP, group)
         yield sealed(line) if group.guard else line
-    yield from _row_lines(THREAD, Thread.objects.filter(group__in=keys))
+    yield from row_lines(THREAD, Thread.objects.filter(group__in=keys))
     yield from _memory_lines(visible, vectors=vectors)
-    yield from _row_lines(LINK, Link.objects.filter(source__in=visible, target__in=visible))
-    yield from _row_lines(DOUBT, Doubt.objects.filter(memory__in=visible))
+    yield from row_lines(LINK, Link.objects.filter(source__in=visible, target__in=visible))
+    yield from row_lines(DOUBT, Doubt.objects.filter(memory__in=visible))
     relations = Relation.objects.filter(subject__in=visible, object__in=visible, group__in=keys)
     relations = relations.select_related(*RELATION.references).prefetch_related("evidence__memory")
     for relation in relations.order_by("key").iterator(chunk_size=CHUNK_ROWS):
         evidence = [str(e.memory.id) for e in relation.evidence.all()]
         yield _row_line(RELATION, relation) | {"evidence": evidence}
-    yield from _row_lines(ALIAS, EntityAlias.objects.filter(memory__in=visible, group__in=keys))
-    yield from _row_lines(CHECKPOINT, Checkpoint.objects.filter(group__in=keys))
-    yield from _row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys))
+    yield from row_lines(ALIAS, EntityAlias.objects.filter(memory__in=visible, group__in=keys))
+    yield from row_lines(CHECKPOINT, Checkpoint.objects.filter(group__in=keys))
+    yield from row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys))
     if log:
         yield from _log_lines(origin)
 
@@ -135,8 +135,9 @@ def _row_line(kind: RecordKind, row: Model) -> dict[str, Any]:
     return {"kind": kind.name, "row": record_of(kind, row)}
 
 
-def _row_lines(kind: RecordKind, rows: "QuerySet[Any]") -> Iterator[dict[str, Any]]:
-    for row in rows.select_related(*kind.references).order_by("key").iterator(chunk_size=CHUNK_ROWS):
+def row_lines(kind: RecordKind, rows: "QuerySet[Any]") -> Iterator[dict[str, Any]]:
+    """The lines of these rows, oldest first."""
+    for row in rows.select_related(*kind.references).order_by("pk").iterator(chunk_size=CHUNK_ROWS):
         yield _row_line(kind, row)
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from access.additions import additions
 from access.answers import Answer, ShownAs
 from access.errors import Conflict, NotFound
 from access.groups import find_group
@@ -44,6 +45,9 @@ examples:
   loci person deactivate bob --dry-run                     which sessions and tokens would end
   loci person deactivate bob --hand-over-to ann             ann administers bob's groups
   loci person activate bob
+  loci person export ann --to ann.zip                      what they wrote and did, readable without Loci
+  loci person erase bob --dry-run                          what would go, what would stay and why
+  loci person erase bob                                    asks for the name; --yes does not ask
   loci person unlock                                       the locks after too many failed attempts
   loci person unlock 0190c2a4                              lift one, by the start of its id
 """
@@ -240,7 +244,7 @@ LATER: Final = (
 class Command(LociCommand):
     """Verbs of access.sign_in. Passwords never appear on the command line or in the log."""
 
-    help = "Add people who may log in, list, change, deactivate and unlock them, set their passwords."
+    help = "Add people who may log in, list, change, deactivate and unlock them, set their passwords, export and erase their data."
     examples = EXAMPLES
     verbs = {
         "add": CommandVerb(
@@ -264,4 +268,5 @@ class Command(LociCommand):
             unlock, "list the locks after too many attempts, or lift one",
             (option("id", nargs="?", default="", help="the lock's id, or its start"),),
         ),
+        **dict(additions("verbs of a person")),
     }  # fmt: skip

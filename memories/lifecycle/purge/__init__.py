@@ -139,12 +139,14 @@ def purge_rows(
     *,
     reason: str,
     quotes: bool = False,
+    check: Callable[[PurgeTargets], object] | None = None,
     follow: Callable[[], object] | None = None,
 ) -> _PurgeResult:
     """Destroy all versions of named memories of one group, what was made from their texts, and all copies; one transaction.
 
     The audit rows stay without their payloads; a tombstone for each of their own texts keeps the text from coming back.
-    `quotes` destroys the memories that quote them too, where the actor curates. `follow` runs last inside the transaction.
+    `quotes` destroys the memories that quote them too, where the actor curates. `check` may refuse what would be destroyed,
+    under the lock; `follow` runs last inside the transaction.
 
     Raises:
         NotPermitted: a version belongs to a group that the actor may not curate, or the actor is an agent and a person
@@ -162,6 +164,8 @@ def purge_rows(
         hold_groups({row.group_id for row in known.rows})
         doomed = find_purge_targets(memories, find_quoting(actor, memories) if quotes else ())
         _refuse_protected(actor, doomed)
+        if check is not None:
+            check(doomed)
         consequences = doomed.describe(is_done=True)
         done = destroy(actor, doomed, Because(Why.NAMED, reason), recalls=recalls)
         done = replace(done, followed=replace(done.followed, consequences=consequences))

@@ -3,13 +3,18 @@
 import re
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import Client
 
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import actor_for_secret
-from tests.loci_site.app.conftest import PASSWORD, browser_of
+from memories.draft import Draft
+from memories.store import store
+from tests.loci_site.app.conftest import PASSWORD, Remember, browser_of
 from tests.people import make_token as token_of
+from tests.people import person
+from tests.sources.personal.team import read_zip
 
 ACCOUNT = "/app/account/"
 NEW_PASSWORD = "another-long-password"
@@ -63,6 +68,25 @@ def test_a_token_has_no_more_than_ones_role(
 ) -> None:
     answer = member.post(f"{ACCOUNT}tokens/new/", {"name": "x", "scopes": ["read"], **beyond})
     assert (answer.status_code, ApiToken.objects.filter(user=bob).count()) == (422, 0)
+
+
+def test_a_member_downloads_their_own_data(
+    member: Client, bob: User, ledger: Group, remember: Remember
+) -> None:
+    remember("Only alice knows this.")
+    store(person(bob), Draft("Only bob knows that.", group="ledger"))
+    assert f'action="{ACCOUNT}data/"' in member.get(ACCOUNT).content.decode()
+    assert member.get(f"{ACCOUNT}data/").status_code == 405
+    answer = member.post(f"{ACCOUNT}data/")
+    assert answer["Content-Disposition"] == 'attachment; filename="bob-loci.zip"'
+    assert answer["Cache-Control"] == "no-store, private"
+
+    async def sent() -> bytes:
+        return b"".join([part async for part in answer.streaming_content])  # type: ignore[attr-defined]
+
+    files = read_zip(async_to_sync(sent)())
+    assert "Only bob knows that." in files["memories.jsonl"]
+    assert "alice" not in "".join(files.values())
 
 
 def test_another_persons_token_is_not_there(member: Client, alice: User) -> None:

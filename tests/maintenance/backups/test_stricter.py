@@ -16,19 +16,22 @@ from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 from access import audit
 from access.audit.retention import drop_log
 from access.audit.verify import is_log_whole
+from access.errors import NotAuthenticated
 from access.groups import GroupChange, update_group
 from access.groups.members import remove_member, set_member, set_private
 from access.models import ApiToken, AuditEntry, Group, Membership, Role
 from access.sign_in.invitations import deactivate
 from access.sign_in.users import PersonChange, add_person, change_person, set_password
-from access.tokens import operator, resume_token, revoke_token, suspend_token
+from access.tokens import actor_for_secret, operator, resume_token, revoke_token, suspend_token
 from loci_site.app.notifications.choices import change_webhook
 from loci_site.app.notifications.models import Webhook
 from maintenance.backups import make_backup
 from maintenance.backups.restore import RestoreResult, restore_backup
 from maintenance.backups.stricter import in_words, strictest_guard
 from memories.models import Memory
-from tests.people import make_token
+from sources.personal.erase import erase_person
+from tests.memories.builders import kept
+from tests.people import make_token, person
 
 Remember = Callable[..., Memory]
 
@@ -99,6 +102,19 @@ def test_the_command_says_what_it_kept(bob: User, eve: User) -> None:
     change_person(operator(), eve, PersonChange(is_active=False))
     call_command("restore", made.path.name, "--yes", stdout=(out := StringIO()))
     assert "Stricter since the backup, and kept: 2 people stay deactivated." in out.getvalue()
+
+
+def test_an_erased_person_stays_out_until_erased_again(bob: User, eve: User, ledger: Group) -> None:
+    _, secret = make_token(bob)
+    kept(person(bob), "The key is under the mat.", group="ledger")
+    restored(lambda: erase_person(operator(), bob, on_done=lambda _: None))
+    assert (again(bob).username, again(bob).is_active) == ("bob", False)
+    assert not Memory.objects.filter(content__contains="mat").exists()
+    with pytest.raises(NotAuthenticated):
+        actor_for_secret(secret)
+    erase_person(operator(), again(bob), on_done=lambda _: None)
+    assert not User.objects.filter(username="bob").exists()
+    assert is_log_whole()
 
 
 def test_nothing_becomes_wider(bob: User, eve: User, ledger: Group) -> None:
