@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from access.errors import Conflict
 from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
+from maintenance.embeddings.calibrate import calibrate_model
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
 from memories.embedding.install import (
@@ -40,6 +42,7 @@ examples:
   loci model add mpnet                      another model by its name: minilm, mpnet, e5-small
   loci model add ~/Downloads/bge-small      or from a folder with a model of the BERT or MPNet kind
   loci model use mpnet                      embed all memories with it and switch, while Loci is in use
+  loci model calibrate --dry-run            what the store's own texts would change in the model in use
   loci model list
   loci model status --json
   loci model verify
@@ -101,16 +104,37 @@ def _partial() -> Path:
     return model_folder(settings.LOCI.home).path.with_name(PARTIAL_FOLDER)
 
 
-def _use(options: dict[str, Any]) -> CommandAnswer:
-    named = options["model"]
+def _find_installed(named: str) -> ModelFolder:
     folder = model_folder(settings.LOCI.home, BUILT_IN[named].name if named in BUILT_IN else named)
-    status = folder_status(folder)
-    if status.state != "installed":
+    if folder_status(folder).state != "installed":
+        named = named or folder.path.name
         raise ModelUnavailable(
             f"{named} is not installed at {folder.path}.", hint=f"Run `loci model add {named}`."
         )
-    choose_model(folder)
+    return folder
+
+
+def _use(options: dict[str, Any]) -> CommandAnswer:
+    choose_model(_find_installed(options["model"]))
     return _embed_all({"dry_run": False})
+
+
+def _calibrate(options: dict[str, Any]) -> CommandAnswer:
+    folder = _find_installed(options["model"])
+    if not (folder.read_manifest().model.centre or options["force"]):
+        raise Conflict(
+            f"{folder.path.name} has MiniLM's scale as it is, by which all limits were fitted: nothing was changed.",
+            hint="Repeat it with --force to calibrate it all the same.",
+        )
+    is_trial = options["dry_run"]
+    done = calibrate_model(operator(), folder, dry_run=is_trial)
+    lines = [
+        f"{done.made_from} with {done.texts} texts of this store as its centre is {done.name}.",
+        f"The mean cosine of these texts goes from {done.before:.2f} to {done.after:.2f}; that of a"
+        f" question counts {done.factor:g} times plus {done.summand:g}.",
+        "Nothing was changed." if is_trial else f"Its vectors must be made: `loci model use {done.name}`.",
+    ]
+    return CommandAnswer({**vars(done), "dry_run": is_trial}, "\n".join(lines))
 
 
 def _list(options: dict[str, Any]) -> CommandAnswer:
@@ -195,6 +219,11 @@ class Command(FaceCommand):
         ),
         "add": CommandVerb(_add, "install another model and calibrate it", (_MODEL,)),
         "use": CommandVerb(_use, "embed all memories with an installed model and switch to it", (_MODEL,)),
+        "calibrate": CommandVerb(
+            _calibrate, "make a model from an installed one whose centre is that of this store's texts",
+            (_MODEL.but(nargs="?", default="", help="an installed model's name; default: the one in use"), DRY_RUN,
+             flag("--force", "also a model that has MiniLM's scale as it is")),
+        ),
         "list": CommandVerb(_list, "list the installed models, and those that can be added by name"),
         "status": CommandVerb(
             lambda options: _reported(folder_status(find_folder(options))),
