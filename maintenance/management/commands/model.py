@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from access.errors import Conflict
-from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
+from access.errors import Conflict, InvalidInput
+from access.management.command import DRY_RUN, YES, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
 from maintenance.embeddings.calibrate import calibrate_model
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
+from memories.embedding.endpoint import describe_endpoint
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -41,6 +42,7 @@ examples:
   loci model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
   loci model add mpnet                      another model by its name: minilm, mpnet, e5-small
   loci model add ~/Downloads/bge-small      or from a folder with a model of the BERT or MPNet kind
+  loci model add http://localhost:11434/v1 --as nomic --model nomic-embed-text --yes    one that Ollama runs
   loci model use mpnet                      embed all memories with it and switch, while Loci is in use
   loci model calibrate --dry-run            what the store's own texts would change in the model in use
   loci model list
@@ -83,6 +85,8 @@ def install(options: dict[str, Any]) -> CommandAnswer:
 
 def _add(options: dict[str, Any]) -> CommandAnswer:
     named = options["model"]
+    if "://" in named:
+        return _add_endpoint(named, options)
     if built_in := BUILT_IN.get(named):
         model, sources = (
             built_in,
@@ -98,6 +102,24 @@ def _add(options: dict[str, Any]) -> CommandAnswer:
             precision=settings.LOCI.embedding.precision, progress=partial(bar.show, "fetching"),
         )  # fmt: skip
     return _reported(report)
+
+
+def _add_endpoint(url: str, options: dict[str, Any]) -> CommandAnswer:
+    host = url.split("/")[2]
+    if not options["yes"]:
+        raise InvalidInput(
+            f"Every text and every question would leave this machine, to {host}.", hint="Confirm with --yes.",
+            field="yes",
+        )  # fmt: skip
+    model = describe_endpoint(
+        url, name=options["name"], served=options["served"], width=options["width"],
+        question_prefix=options["query_prompt"], text_prefix=options["text_prompt"],
+    )  # fmt: skip
+    sources = [FolderSource(model_folder(settings.LOCI.home, MINILM.name).path, model)]
+    folder = model_folder(settings.LOCI.home, model.name)
+    report = install_model(folder, sources, model=model, precision=settings.LOCI.embedding.precision)
+    told = f" From `loci model use {model.name}` on, every text and every question leaves this machine, to {host}."
+    return CommandAnswer(report, _describe_report(report) + told)
 
 
 def _partial() -> Path:
@@ -198,9 +220,7 @@ def _done_text(done: ReembedResult) -> str:
 
 
 _DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
-_MODEL: Final = option(
-    "model", metavar="NAME", help="a model's name; to add one, also a folder with its files"
-)
+_MODEL: Final = option("model", metavar="NAME", help="a model's name")
 _PRECISION: Final = "arithmetic precision and weight format; default: the setting"
 
 
@@ -217,7 +237,16 @@ class Command(FaceCommand):
              option("--precision", choices=PRECISIONS, help=_PRECISION),
              flag("--force", "reinstall even if a valid model is installed"), _DEST),
         ),
-        "add": CommandVerb(_add, "install another model and calibrate it", (_MODEL,)),
+        "add": CommandVerb(
+            _add, "install another model and calibrate it",
+            (_MODEL.but(help="a model's name, a folder with its files, or the address of an endpoint"),
+             option("--as", dest="name", default="", metavar="NAME", help="what to call the endpoint's model"),
+             option("--model", dest="served", default="", metavar="MODEL", help="what the endpoint calls it"),
+             option("--width", type=int, default=0, metavar="N", help="the width to ask the endpoint for; default: its own"),
+             option("--query-prompt", default="", metavar="TEXT", help="what the endpoint's model reads before questions"),
+             option("--text-prompt", default="", metavar="TEXT", help="what it reads before texts"),
+             YES.but(help="send texts to the endpoint")),
+        ),
         "use": CommandVerb(_use, "embed all memories with an installed model and switch to it", (_MODEL,)),
         "calibrate": CommandVerb(
             _calibrate, "make a model from an installed one whose centre is that of this store's texts",

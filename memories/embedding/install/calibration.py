@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.loader import CENTRE_FILE, REFERENCE_FILE, ModelFolder, read_reference
+from memories.embedding.loader import CENTRE_FILE, REFERENCE_FILE, ModelFolder, open_model, read_reference
 from memories.embedding.manifest import Model
-from memories.embedding.model import ModelInstallFailed, OnnxSession, TextTokenizer, Vectors
+from memories.embedding.model import ModelInstallFailed, Vectors
 
 _TEXTS: Final = Path(__file__).with_name("calibration.json")
 # MiniLM's mean cosine of a question with its answer, and with other texts (spread 0.09).
@@ -71,7 +71,7 @@ def calibrate(folder: ModelFolder, model: Model, texts: Sequence[str] = ()) -> M
     Raises:
         ModelInstallFailed: it does not tell a question's answer from other texts.
     """
-    tokenizer, session = TextTokenizer(folder.tokenizer), OnnxSession(folder.graph, exact_sums=True)
+    tokenizer, session = open_model(folder, model, exact_sums=True)
     centre: Vectors | None = None
     if not model.calibrated:
         centre = Encoder(tokenizer, session, model=model).encode(texts or _read_texts()[0]).mean(axis=0)

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from access.tokens import operator
+from maintenance.embeddings.reembed import reembed
 from memories.draft import Draft
 from memories.embedding import configured_model_id, get_encoder
 from memories.embedding.install import calibration
@@ -43,6 +44,7 @@ def small(ledger: object, home: Path) -> ModelFolder:
     """A model of random weights, in use by a store with just enough texts."""
     folder = install_small(home, 64)
     choose_model(folder)
+    reembed(operator())
     assert store_many(operator(), [Draft(text, group="ledger") for text in TEXTS]).created == len(TEXTS)
     return folder
 
