@@ -129,7 +129,7 @@ MODEL_STATES = {
     "installed": (True, "installed, loads on first use"),
     "loading": (True, "loading"),
     "absent": (False, "not installed: recall works by keywords; run 'loci model install'"),
-    "failed": (False, "does not load: recall works by keywords; run 'loci model install --force'"),
+    "failed": (False, "does not work: recall works by keywords; 'loci model verify' says why"),
 }
 # If one of these fails, Loci is failing; if another one fails, it is degraded.
 _VITAL = ("database", "last_write")

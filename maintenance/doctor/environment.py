@@ -24,7 +24,7 @@ from maintenance.models import JobLock
 from maintenance.squashed_migrations import pending_migrations
 from memories.embedding import ModelUnavailable, model_status
 from memories.embedding.install import verify_model
-from memories.embedding.loader import model_folder
+from memories.embedding.loader import ENDPOINT, model_folder
 from memories.models import Memory
 from memories.search.schema import own_names
 from storage.dialect import dialect
@@ -112,7 +112,7 @@ def check_model() -> Finding:
     except ModelUnavailable as absent:
         return wrong("model", f"{absent} {gettext(_KEYWORDS_ONLY)}", gettext(_INSTALL_MODEL))
     wanted = settings.LOCI.embedding.precision
-    if report.precision != wanted:
+    if report.precision not in (wanted, ENDPOINT):
         detail = gettext("{model} works, in {precision}; the setting embedding.precision is {wanted}")
         return notice(
             "model",

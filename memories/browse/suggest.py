@@ -18,6 +18,7 @@ from access.groups import find_group
 from access.limits.deadline import answering, check_time
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
+from memories.embedding import ModelUnavailable
 from memories.entities.statements import statements_around, undismissed_links, with_proofs
 from memories.language.cleaning import clean_line, without_marks
 from memories.language.word_forms import (
@@ -350,7 +351,10 @@ def _find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int
     encoder = available_encoder()
     if encoder is None or indexed_model() not in ("", encoder.model_id) or not typed:
         return []
-    hits = search_index().nearest(encoder.encode_query(typed), visibility, limit=limit)
+    try:
+        hits = search_index().nearest(encoder.encode_query(typed), visibility, limit=limit)
+    except ModelUnavailable:
+        return []
     return [hit.key for hit in hits if encoder.model.question_cosine(hit.score) >= MIN_COSINE]
 
 

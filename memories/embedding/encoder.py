@@ -15,10 +15,10 @@ from memories.embedding.concurrency import CORES, ENDING, cores_to_embed, yield_
 from memories.embedding.manifest import MINILM, WINDOW, Model
 from memories.embedding.model import (
     ModelUnavailable,
-    OnnxSession,
     TextTokenizer,
     TokenSpan,
     Vectors,
+    VectorSession,
     unit_rows,
 )
 
@@ -165,8 +165,6 @@ class QueryVectorCache:
 
 # Measured on CPU: 8 texts of similar length per run are fastest; larger batches exceed the CPU cache.
 _BATCH_TEXTS: Final = 8
-# Padding included. The largest run sets the process's peak memory: 2,048 used 210 MB more and was no faster.
-_BATCH_TOKENS: Final = 1024
 _SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
 
 
@@ -179,7 +177,7 @@ class Encoder:
     def __init__(
         self,
         tokenizer: TextTokenizer,
-        session: OnnxSession,
+        session: VectorSession,
         *,
         model: Model = MINILM,
         centre: Vectors | None = None,
@@ -227,11 +225,11 @@ class Encoder:
         """Vectors of texts, float32[n, width], unit length, in their order; text beyond the window is ignored.
 
         Raises:
-            ModelUnavailable: the process is ending.
+            ModelUnavailable: the process is ending, or the model's endpoint does not answer.
         """
         rows, places = _unique(self._ids(texts, self.model.text_prefix))
         vectors = np.empty((len(rows), self.model.width), dtype=np.float32)
-        batches = list(plan_batches([len(row) for row in rows]))
+        batches = list(plan_batches([len(row) for row in rows], self._session.batch_tokens))
         runs = [[rows[index] for index in batch] for batch in batches]
         answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._run_unless_ending, runs)
         for batch, answer in zip(batches, answers, strict=True):
@@ -242,7 +240,7 @@ class Encoder:
         """The vectors as encode() returns them, computed in this thread; None as soon as `is_gone` is set."""
         rows, places = _unique(self._ids(texts, self.model.text_prefix))
         vectors = np.empty((len(rows), self.model.width), dtype=np.float32)
-        for batch in plan_batches([len(row) for row in rows]):
+        for batch in plan_batches([len(row) for row in rows], self._session.batch_tokens):
             if is_gone.is_set():
                 return None
             vectors[batch] = self._session.run([rows[index] for index in batch])
@@ -314,12 +312,12 @@ class Encoder:
         return self._session.run(rows)
 
 
-def plan_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def plan_batches(lengths: Sequence[int], most_tokens: int) -> Iterator[list[int]]:
     """Batches of indexes of texts of similar length, longest first: a machine with too little memory fails at once."""
     batch: list[int] = []
     widest = 0
     for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batch and (len(batch) == _BATCH_TEXTS or widest * (len(batch) + 1) > _BATCH_TOKENS):
+        if batch and (len(batch) == _BATCH_TEXTS or widest * (len(batch) + 1) > most_tokens):
             yield batch
             batch = []
         widest = widest if batch else lengths[index]

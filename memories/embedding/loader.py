@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -18,14 +20,14 @@ from django.conf import settings
 
 from memories.embedding.encoder import Encoder
 from memories.embedding.manifest import BUILT_IN, MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
-from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors
+from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors, VectorSession
 from storage.whole_file import replace_whole
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
 CENTRE_FILE: Final = "centre.npy"
+ENDPOINT: Final = "endpoint"  # in the place of a precision, of a model that runs elsewhere
 REFERENCE_FILE: Final = "reference.npy"  # of a model that Loci does not ship the vectors of
-_INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,10 @@ class ModelFolder:
 
     def wrong_sizes(self, manifest: ModelManifest) -> list[str]:
         """Names of missing or truncated files (by size, which costs nothing)."""
+        needed = [TOKENIZER_FILE] if manifest.model.url else [GRAPH_FILE, TOKENIZER_FILE]
         return [
             name
-            for name in sorted({*_INSTALLED_FILES, *manifest.size_bytes})
+            for name in sorted({*needed, *manifest.size_bytes})
             if not (file := self.path / name).is_file()
             or file.stat().st_size != manifest.size_bytes.get(name)
         ]
@@ -177,6 +180,7 @@ def lowest_cosine(encoder: Encoder, reference: Reference, *, sentences: int | No
 
 
 WAIT_S = 3.0  # how long a recall waits while the model loads
+_RETRY_S = 30.0  # after which an endpoint that failed is tried again
 
 
 logger = logging.getLogger(__name__)
@@ -208,7 +212,10 @@ class ModelStatus:
 
 
 class _ModelLoader:
-    """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes."""
+    """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes.
+
+    An endpoint that fails is tried again in the background; until it answers, callers get the reason at once.
+    """
 
     def __init__(self, folder: ModelFolder, *, threads: int) -> None:
         self.folder, self.name = folder, folder.path.name
@@ -216,7 +223,8 @@ class _ModelLoader:
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._encoder: Encoder | None = None
-        self._failure = ""
+        self._failure: Exception | None = None
+        self._failed_at = 0.0
         # The manifest's stamp at the last attempt: a different one means a new installation.
         self._tried_stamp: tuple[int, int] | None = None
 
@@ -228,12 +236,15 @@ class _ModelLoader:
             raise ModelUnavailable(
                 f"No embedding model is installed at {self.folder.path}.", hint=hint_of(self.folder)
             )
-        self._done.wait(timeout_s)
+        if self._failure is None:
+            self._done.wait(timeout_s)
         if self._encoder is not None:
             return self._encoder
-        if self._done.is_set():
+        if isinstance(failure := self._failure, ModelUnavailable):
+            raise ModelUnavailable(failure.message, hint=failure.hint)
+        if failure is not None:
             raise ModelUnavailable(
-                f"The embedding model at {self.folder.path} failed to load: {self._failure}",
+                f"The embedding model at {self.folder.path} failed to load: {failure}",
                 hint=hint_of(self.folder, again=True),
             )
         raise ModelUnavailable(
@@ -250,8 +261,11 @@ class _ModelLoader:
             if stamp is None and not self._is_loading():
                 self._tried_stamp = None
                 return False
-            if stamp != self._tried_stamp and not self._is_loading():
+            is_new = stamp != self._tried_stamp
+            if (is_new or self._may_retry()) and not self._is_loading():
                 self._tried_stamp = stamp
+                if is_new:
+                    self._failure = None
                 self._done.clear()
                 # Not a daemon: a command that ends meanwhile has to wait. Python stops a daemon thread inside
                 # onnxruntime's C++, which aborts the process ("terminate called without an active exception").
@@ -266,21 +280,30 @@ class _ModelLoader:
         if self._is_loading():
             return replace(on_disk, state="loading")
         if on_disk.state == "installed" and self._failure and self.folder.stamp() == self._tried_stamp:
-            return replace(on_disk, state="failed", detail=self._failure)
+            return replace(on_disk, state="failed", detail=str(self._failure))
         return on_disk
 
     def _is_loading(self) -> bool:
         return self._tried_stamp is not None and not self._done.is_set()
 
+    def _may_retry(self) -> bool:
+        is_passing = isinstance(self._failure, ModelUnavailable)
+        return is_passing and time.monotonic() >= self._failed_at + _RETRY_S
+
     def _load(self) -> None:
         try:
-            self._encoder = load_encoder(self.folder, threads=self._threads)
+            self._encoder = load_encoder(self.folder, threads=self._threads, on_failure=self._fail)
+            self._failure = None
         # onnxruntime and tokenizers raise their own types; the thread must not die silently.
         except Exception as error:
-            self._failure = str(error)
-            logger.warning("The embedding model at %s failed to load: %s", self.folder.path, error)
+            self._fail(error)
         finally:
             self._done.set()
+
+    def _fail(self, error: Exception) -> None:
+        if str(error) != str(self._failure):
+            logger.warning("The embedding model at %s fails: %s", self.folder.path, error)
+        self._encoder, self._failure, self._failed_at = None, error, time.monotonic()
 
 
 def folder_status(folder: ModelFolder) -> ModelStatus:
@@ -298,18 +321,44 @@ def folder_status(folder: ModelFolder) -> ModelStatus:
     return replace(status, state="installed", detail=f"from {manifest.source}")
 
 
-def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 4096) -> Encoder:
+_OnFailure = Callable[[Exception], object]
+
+
+def open_model(
+    folder: ModelFolder,
+    model: Model,
+    *,
+    exact_sums: bool = False,
+    on_failure: _OnFailure = lambda error: None,
+) -> tuple[TextTokenizer, VectorSession]:
+    """The tokenizer of a folder, and the session of its graph or its endpoint, which tells of its first failure."""
+    if not model.url:
+        return TextTokenizer(folder.tokenizer), OnnxSession(folder.graph, exact_sums=exact_sums)
+    # Only such a model needs a client of HTTP.
+    from memories.embedding.endpoint import EndpointSession, LettersTokenizer  # noqa: PLC0415
+
+    return LettersTokenizer(folder.tokenizer), EndpointSession(model, on_failure)
+
+
+def load_encoder(
+    folder: ModelFolder,
+    *,
+    threads: int = 0,
+    query_cache: int = 4096,
+    on_failure: _OnFailure = lambda error: None,
+) -> Encoder:
     """Load the model of a folder now and verify it with one reference sentence.
 
     Raises:
         ValueError: truncated files, another model, or other vectors.
         OSError: a file cannot be read.
+        ModelUnavailable: its endpoint does not answer.
     """
     manifest = _read_usable_manifest(folder)
-    tokenizer, reference = TextTokenizer(folder.tokenizer), folder.reference(manifest)
+    reference = folder.reference(manifest)
     centre = np.load(folder.path / CENTRE_FILE) if manifest.model.centre else None
     for exact_sums in (False, True):  # without VNNI, an x86 processor's fast sums of bytes may overflow
-        session = OnnxSession(folder.graph, exact_sums=exact_sums)
+        tokenizer, session = open_model(folder, manifest.model, exact_sums=exact_sums, on_failure=on_failure)
         encoder = Encoder(
             tokenizer, session, model=manifest.model, centre=centre, threads=threads, query_cache=query_cache
         )

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from memories.embedding.concurrency import yield_to_answers
 from memories.embedding.encoder import Encoder, Window
-from memories.embedding.model import Vectors
+from memories.embedding.model import ModelUnavailable, Vectors
 from storage.call_state import CallState
 
 # Beyond this a text is stored at once and the worker embeds it: 64 windows take a core one to two seconds.
@@ -23,7 +23,7 @@ MAX_WINDOWS: Final = 64
 SHORT_WINDOWS: Final = 8  # embedded in place: about as long as the rest of a store
 MAX_WAITING: Final = 4  # long texts per process, the one being embedded included
 TOO_LONG: Final = "the text is long, so words find it now and its vectors are computed later"
-TOO_MANY: Final = "many long texts are waiting, so words find it now and its vectors are computed later"
+_TOO_MANY: Final = "many long texts are waiting, so words find it now and its vectors are computed later"
 
 R = TypeVar("R")
 TextKey: TypeAlias = tuple[str, str]  # the text as the model reads it, and the model's id
@@ -39,10 +39,11 @@ class LongText(NamedTuple):
 
 
 class LongVectors(NamedTuple):
-    """The windows of a long text with their vectors (float32[n, width]); None: there was no room in the queue."""
+    """The windows of a long text with their vectors (float32[n, width]); None: they are made later, and why."""
 
     spans: Sequence[Window]
     vectors: Vectors | None
+    owed_because: str = ""
 
 
 class VectorsNeeded(BaseException):
@@ -77,7 +78,7 @@ def known_vectors(key: TextKey) -> LongVectors | None:
     return handover.known.get(key) if handover is not None else None
 
 
-def embed_long_text(text: LongText) -> Vectors:
+def embed_long_text(text: LongText) -> LongVectors:
     """Vectors of a text of any length: in place if it is short or the job cannot be started again.
 
     Raises:
@@ -86,7 +87,14 @@ def embed_long_text(text: LongText) -> Vectors:
     handover = _HANDOVER.get()
     if handover is not None and (handover.is_apart or len(text.texts) > SHORT_WINDOWS):
         raise VectorsNeeded(text)
-    return text.encoder.encode(text.texts)
+    return _embed_here(text)
+
+
+def _embed_here(text: LongText) -> LongVectors:
+    try:
+        return LongVectors(text.spans, text.encoder.encode(text.texts))
+    except ModelUnavailable:
+        return LongVectors(text.spans, None)
 
 
 def run_apart(job: Callable[[], R]) -> R:
@@ -104,7 +112,7 @@ def run_apart(job: Callable[[], R]) -> R:
             text = needed.text
         if outer is not None and len(text.texts) > SHORT_WINDOWS:
             raise VectorsNeeded(text)
-        known[text.key] = LongVectors(text.spans, text.encoder.encode(text.texts))
+        known[text.key] = _embed_here(text)
 
 
 class LongTextQueue:
@@ -122,7 +130,7 @@ class LongTextQueue:
         """Wait for the vectors of a text. If the caller is cancelled, the work ends with the current batch."""
         with self._lock:
             if self._waiting >= self._max_waiting:
-                return LongVectors(text.spans, None)
+                return LongVectors(text.spans, None, _TOO_MANY)
             self._waiting += 1
         is_gone = threading.Event()
         future = self._thread.submit(text.encoder.encode_unless, text.texts, is_gone)
@@ -132,6 +140,8 @@ class LongTextQueue:
         except asyncio.CancelledError:
             is_gone.set()
             raise
+        except ModelUnavailable:
+            return LongVectors(text.spans, None)
 
     def _leave(self, _future: "Future[Vectors | None]") -> None:
         with self._lock:

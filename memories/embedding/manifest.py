@@ -8,6 +8,7 @@ WEIGHTS_FILE: Final = "model.safetensors"
 TOKENIZER_FILE: Final = "tokenizer.json"
 
 WINDOW: Final = 256  # tokens that one vector covers, unless a setting says otherwise
+WIDTHS: Final = 64  # a width must be a multiple: the signs of vectors are searched in words of as many bits
 # Increased when the text embedded for a memory is composed differently.
 _TEXT_RECIPE: Final = "r1"
 
@@ -20,6 +21,8 @@ class Model:
     of a token that are far larger than the rest (install/graph.py). `centre`, the hash of centre.npy, stands for the mean vector
     of unrelated texts, which is subtracted from every vector. A question's cosine counts `question_scale` times plus
     `question_shift`. So the cosines of every model are those of MiniLM, in whose units all thresholds are.
+
+    One with a `url` runs behind this address, where it is named `repository`; `dimensions` are the width that it is asked for.
     """
 
     name: str
@@ -42,6 +45,8 @@ class Model:
     centre: str = ""
     question_scale: float = 1.0
     question_shift: float = 0.0
+    url: str = ""
+    dimensions: int = 0
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> "Model":

@@ -19,7 +19,7 @@ from access.limits.deadline import answering, check_time
 from access.models import Group
 from access.visibility import Visibility
 from memories.draft import check_choice, check_range
-from memories.embedding import Encoder
+from memories.embedding import Encoder, ModelUnavailable
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
 from memories.language.languages import describe_language
@@ -40,6 +40,7 @@ from memories.recall.budget import Fitting, Frame, counting_encoder
 from memories.recall.choosing import fit_hits
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
+    NO_MODEL,
     Question,
     RecallRequest,
     check_narrowing,
@@ -104,7 +105,10 @@ def _recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
         )  # may wait for a loading model: no slot yet
         # Do not take a slot inside a transaction: waiting would hold the write lock.
         with nullcontext() if connection.in_atomic_block else CORES.taken(actor.person):
-            answer = _answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
+            try:
+                answer = _answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
+            except ModelUnavailable:
+                answer = _answer_query(actor, request, None, degraded=NO_MODEL, mode=mode, started=started)
         if answer is not None:
             return answer
 

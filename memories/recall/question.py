@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from typing import Final
 from uuid import UUID
 
 from access.actor import Actor
@@ -195,6 +196,9 @@ def check_narrowing(narrowing: Narrowing) -> None:
             clean_text(value, field=name, max_chars=MAX_FILTER_CHARS)
 
 
+NO_MODEL: Final = "keyword only: the embedding model is not ready ('loci model verify' says why)"
+
+
 def choose_encoder(mode: str, *, is_checked_later: bool = False) -> tuple[Encoder | None, str]:
     """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain.
 
@@ -204,7 +208,7 @@ def choose_encoder(mode: str, *, is_checked_later: bool = False) -> tuple[Encode
     if mode == "keyword":
         return encoder, ""
     if encoder is None:
-        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
+        return None, NO_MODEL
     if indexed not in ("", encoder.model_id):
         return (
             None,

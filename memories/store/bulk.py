@@ -25,7 +25,7 @@ from memories.draft import Draft, bulk_door, check_draft, guard_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft
 from memories.store.existing import find_sources
-from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, passage_of
+from memories.store.pieces import EmbeddedText, available_encoder, embed_or_owe, passage_of
 from memories.store.prepare import follow_moved_sources
 from memories.store.threads import TextColumns, text_columns
 from memories.store.withdrawn.marks import find_all_withdrawn, prepare_marks
@@ -252,7 +252,7 @@ def _embed(batch: Batch, encoder: Encoder | None) -> None:
     prepare_marks((p.group.key, p.draft.content) for p in batch if p.group is not None)
     waiting = [p for p in batch if not p.outcome]
     passages = [passage_of(p.draft) for p in waiting]
-    for pending, embedded in zip(waiting, embed_passages(passages, encoder=encoder), strict=True):
+    for pending, embedded in zip(waiting, embed_or_owe(passages, encoder=encoder), strict=True):
         pending.embedded = embedded
     for pending in batch:
         if pending.embedded is not None:

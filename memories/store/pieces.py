@@ -19,9 +19,7 @@ from memories.embedding import Encoder, ModelUnavailable, Window, get_encoder
 from memories.embedding.long_texts import (
     MAX_WINDOWS,
     TOO_LONG,
-    TOO_MANY,
     LongText,
-    LongVectors,
     embed_long_text,
     known_vectors,
 )
@@ -136,7 +134,8 @@ def _warn_absent(reason: str) -> None:
 def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:
     """Split and embed the text of one store or edit.
 
-    The vectors are owed without an encoder, beyond MAX_WINDOWS windows, and while too many long texts wait. In a server, a
+    The vectors are owed without an encoder, beyond MAX_WINDOWS windows, while too many long texts wait, and if making them
+    fails. In a server, a
     long text is embedded outside the database thread (memories.embedding.long_texts).
     """
     if encoder is None:
@@ -150,9 +149,9 @@ def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:
         if len(spans) > MAX_WINDOWS:
             return _owed_text(passage, because=TOO_LONG)
         texts = texts_of(passage, spans)
-        found = LongVectors(spans, embed_long_text(LongText(key, encoder, spans, texts)))
+        found = embed_long_text(LongText(key, encoder, spans, texts))
     if found.vectors is None:
-        return _owed_text(passage, because=TOO_MANY)
+        return _owed_text(passage, because=found.owed_because)
     return EmbeddedText(tuple(found.spans), found.vectors, encoder.model_id)
 
 
@@ -188,6 +187,14 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
         result.append(EmbeddedText(tuple(spans), vectors[at : at + len(spans)], encoder.model_id))
         at += len(spans)
     return result
+
+
+def embed_or_owe(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
+    """The same as embed_passages(); if making the vectors fails, all are owed."""
+    try:
+        return embed_passages(passages, encoder=encoder)
+    except ModelUnavailable:
+        return embed_passages(passages, encoder=None)
 
 
 def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:

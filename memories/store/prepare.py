@@ -25,8 +25,8 @@ from memories.store.neighbours import (
 from memories.store.pieces import (
     EmbeddedText,
     available_encoder,
+    embed_or_owe,
     embed_passage,
-    embed_passages,
     indexed_model,
     passage_of,
 )
@@ -116,7 +116,7 @@ def prepare_together(drafts: Sequence[CheckedDraft]) -> list[PreparedDraft]:
     if len(encoders) > 1:  # while all is embedded anew with another window
         return [each.prepare() for each in drafts]
     [encoder] = encoders.values()
-    embedded = embed_passages([passage_of(each.draft) for each in drafts], encoder=encoder)
+    embedded = embed_or_owe([passage_of(each.draft) for each in drafts], encoder=encoder)
     return [each.probe(vectors) for each, vectors in zip(drafts, embedded, strict=True)]
 
 

@@ -15,13 +15,14 @@ from access.groups import UnknownGroup, check_access, find_known_group
 from access.models import Group
 from access.visibility import Visibility
 from memories.browse.serializers import EvidenceOut, RecalledOut
+from memories.embedding import ModelUnavailable
 from memories.language.cleaning import clean_text
 from memories.models.short_id import short_id
 from memories.queries.quoting import Marked, wrap
 from memories.queries.visibility import RECALLED
 from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_request, recall
 from memories.recall.budget import count_tokens, counting_encoder
-from memories.recall.question import choose_encoder, understand
+from memories.recall.question import NO_MODEL, choose_encoder, understand
 from memories.sessions.sections import OutsidePart
 from memories.store.pieces import available_encoder
 from memories.types import State
@@ -158,7 +159,13 @@ def _evidence_in(
     mode = mode or settings.LOCI.retrieval.mode
     encoder, degraded = choose_encoder(mode)
     visibility = Visibility(frozenset({group.key}), False, frozenset({State.LIVE}), RECALLED, timezone.now())
-    hits = find_chunks(understand(query, encoder=encoder), visibility, mode="keyword" if degraded else mode)
+    try:
+        hits = find_chunks(
+            understand(query, encoder=encoder), visibility, mode="keyword" if degraded else mode
+        )
+    except ModelUnavailable:
+        degraded = NO_MODEL
+        hits = find_chunks(understand(query, encoder=None), visibility, mode="keyword")
     items, left_out, used = _choose_items(_read_items(hits[: 4 * most]), most, token_budget)
     return Evidence(tuple(items), left_out, used, degraded)
 

@@ -6,11 +6,14 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from access.management.command import DRY_RUN, CommandAnswer, CommandVerb, flag, option
+from access.errors import Conflict, InvalidInput
+from access.management.command import DRY_RUN, YES, CommandAnswer, CommandVerb, flag, option
 from access.tokens import operator
+from maintenance.embeddings.calibrate import calibrate_model
 from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
 from memories.embedding.concurrency import spare_a_core, yield_to_answers
+from memories.embedding.endpoint import describe_endpoint
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -40,7 +43,9 @@ examples:
   loci model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
   loci model add mpnet                      another model by its name: minilm, mpnet, e5-small
   loci model add ~/Downloads/bge-small      or from a folder with a model of the BERT or MPNet kind
+  loci model add http://localhost:11434/v1 --as nomic --model nomic-embed-text --yes    one that Ollama runs
   loci model use mpnet                      embed all memories with it and switch, while Loci is in use
+  loci model calibrate --dry-run            what the store's own texts would change in the model in use
   loci model list
   loci model status --json
   loci model verify
@@ -81,6 +86,8 @@ def install(options: dict[str, Any]) -> CommandAnswer:
 
 def _add(options: dict[str, Any]) -> CommandAnswer:
     named = options["model"]
+    if "://" in named:
+        return _add_endpoint(named, options)
     if built_in := BUILT_IN.get(named):
         model, sources = (
             built_in,
@@ -98,20 +105,59 @@ def _add(options: dict[str, Any]) -> CommandAnswer:
     return _reported(report)
 
 
+def _add_endpoint(url: str, options: dict[str, Any]) -> CommandAnswer:
+    host = url.split("/")[2]
+    if not options["yes"]:
+        raise InvalidInput(
+            f"Every text and every question would leave this machine, to {host}.", hint="Confirm with --yes.",
+            field="yes",
+        )  # fmt: skip
+    model = describe_endpoint(
+        url, name=options["name"], served=options["served"], width=options["width"],
+        question_prefix=options["query_prompt"], text_prefix=options["text_prompt"],
+    )  # fmt: skip
+    sources = [FolderSource(model_folder(settings.LOCI.home, MINILM.name).path, model)]
+    folder = model_folder(settings.LOCI.home, model.name)
+    report = install_model(folder, sources, model=model, precision=settings.LOCI.embedding.precision)
+    told = f" From `loci model use {model.name}` on, every text and every question leaves this machine, to {host}."
+    return CommandAnswer(report, _describe_report(report) + told)
+
+
 def _partial() -> Path:
     return model_folder(settings.LOCI.home).path.with_name(PARTIAL_FOLDER)
 
 
-def _use(options: dict[str, Any]) -> CommandAnswer:
-    named = options["model"]
+def _find_installed(named: str) -> ModelFolder:
     folder = model_folder(settings.LOCI.home, BUILT_IN[named].name if named in BUILT_IN else named)
-    status = folder_status(folder)
-    if status.state != "installed":
+    if folder_status(folder).state != "installed":
+        named = named or folder.path.name
         raise ModelUnavailable(
             f"{named} is not installed at {folder.path}.", hint=f"Run `loci model add {named}`."
         )
-    choose_model(folder)
+    return folder
+
+
+def _use(options: dict[str, Any]) -> CommandAnswer:
+    choose_model(_find_installed(options["model"]))
     return _embed_all({"dry_run": False})
+
+
+def _calibrate(options: dict[str, Any]) -> CommandAnswer:
+    folder = _find_installed(options["model"])
+    if not (folder.read_manifest().model.centre or options["force"]):
+        raise Conflict(
+            f"{folder.path.name} has MiniLM's scale as it is, by which all limits were fitted: nothing was changed.",
+            hint="Repeat it with --force to calibrate it all the same.",
+        )
+    is_trial = options["dry_run"]
+    done = calibrate_model(operator(), folder, dry_run=is_trial)
+    lines = [
+        f"{done.made_from} with {done.texts} texts of this store as its centre is {done.name}.",
+        f"The mean cosine of these texts goes from {done.before:.2f} to {done.after:.2f}; that of a"
+        f" question counts {done.factor:g} times plus {done.summand:g}.",
+        "Nothing was changed." if is_trial else f"Its vectors must be made: `loci model use {done.name}`.",
+    ]
+    return CommandAnswer({**vars(done), "dry_run": is_trial}, "\n".join(lines))
 
 
 def _list(options: dict[str, Any]) -> CommandAnswer:
@@ -177,9 +223,7 @@ def _done_text(done: ReembedResult) -> str:
 
 
 _DEST: Final = option("--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models")
-_MODEL: Final = option(
-    "model", metavar="NAME", help="a model's name; to add one, also a folder with its files"
-)
+_MODEL: Final = option("model", metavar="NAME", help="a model's name")
 _PRECISION: Final = "arithmetic precision and weight format; default: the setting"
 
 
@@ -196,8 +240,22 @@ class Command(FaceCommand):
              option("--precision", choices=PRECISIONS, help=_PRECISION),
              flag("--force", "reinstall even if a valid model is installed"), _DEST),
         ),
-        "add": CommandVerb(_add, "install another model and calibrate it", (_MODEL,)),
+        "add": CommandVerb(
+            _add, "install another model and calibrate it",
+            (_MODEL.but(help="a model's name, a folder with its files, or the address of an endpoint"),
+             option("--as", dest="name", default="", metavar="NAME", help="what to call the endpoint's model"),
+             option("--model", dest="served", default="", metavar="MODEL", help="what the endpoint calls it"),
+             option("--width", type=int, default=0, metavar="N", help="the width to ask the endpoint for; default: its own"),
+             option("--query-prompt", default="", metavar="TEXT", help="what the endpoint's model reads before questions"),
+             option("--text-prompt", default="", metavar="TEXT", help="what it reads before texts"),
+             YES.but(help="send texts to the endpoint")),
+        ),
         "use": CommandVerb(_use, "embed all memories with an installed model and switch to it", (_MODEL,)),
+        "calibrate": CommandVerb(
+            _calibrate, "make a model from an installed one whose centre is that of this store's texts",
+            (_MODEL.but(nargs="?", default="", help="an installed model's name; default: the one in use"), DRY_RUN,
+             flag("--force", "also a model that has MiniLM's scale as it is")),
+        ),
         "list": CommandVerb(_list, "list the installed models, and those that can be added by name"),
         "status": CommandVerb(
             lambda options: _reported(folder_status(find_folder(options))),

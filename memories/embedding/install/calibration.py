@@ -6,6 +6,7 @@ they lie around 0 in each, and as far apart. What is left is how near an answer 
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,9 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from memories.embedding.encoder import Encoder
-from memories.embedding.loader import CENTRE_FILE, REFERENCE_FILE, ModelFolder, read_reference
+from memories.embedding.loader import CENTRE_FILE, REFERENCE_FILE, ModelFolder, open_model, read_reference
 from memories.embedding.manifest import Model
-from memories.embedding.model import ModelInstallFailed, OnnxSession, TextTokenizer, Vectors
+from memories.embedding.model import ModelInstallFailed, Vectors
 
 _TEXTS: Final = Path(__file__).with_name("calibration.json")
 # MiniLM's mean cosine of a question with its answer, and with other texts (spread 0.09).
@@ -55,19 +56,28 @@ def measure_distance(encoder: Encoder) -> Distance:
     return Distance(float(cosines[is_answer].mean()), float(others.mean()), float(others.std()))
 
 
-def calibrate(folder: ModelFolder, model: Model) -> Model:
+def mean_cosine(vectors: Vectors) -> float:
+    """The mean cosine of different ones of these vectors (float32[n, width], unit length)."""
+    count = len(vectors)
+    return round(float((np.square(vectors.sum(axis=0)).sum() - count) / (count * (count - 1))), 3)
+
+
+def calibrate(folder: ModelFolder, model: Model, texts: Sequence[str] = ()) -> Model:
     """The model with its calibration; writes what belongs to it, and its reference vectors, into the folder.
+
+    With texts, their mean is the centre. The scale of the first calibration stays: labelled questions give nearly the same one
+    around any centre, and the halves of unlabelled texts one that is 0.8 to 1.7 times as large.
 
     Raises:
         ModelInstallFailed: it does not tell a question's answer from other texts.
     """
-    tokenizer, session = TextTokenizer(folder.tokenizer), OnnxSession(folder.graph, exact_sums=True)
+    tokenizer, session = open_model(folder, model, exact_sums=True)
     centre: Vectors | None = None
     if not model.calibrated:
-        centre = Encoder(tokenizer, session, model=model).encode(_read_texts()[0]).mean(axis=0)
+        centre = Encoder(tokenizer, session, model=model).encode(texts or _read_texts()[0]).mean(axis=0)
         np.save(folder.path / CENTRE_FILE, centre)
         digest = hashlib.sha256(centre.tobytes()).hexdigest()
-        model = replace(model, centre=digest, calibrated=True)
+        has_scale, model = bool(model.centre), replace(model, centre=digest, calibrated=True)
         found = measure_distance(Encoder(tokenizer, session, model=model, centre=centre))
         if not found.spreads >= _MIN_DISTANCE:  # NaN is not
             raise ModelInstallFailed(
@@ -75,9 +85,10 @@ def calibrate(folder: ModelFolder, model: Model) -> Model:
                 f" at least {_MIN_DISTANCE:g} are needed.",
                 hint="Check that the folder has the model's own tokenizer, pooling and prompts.",
             )
-        scale = round((_RELATED - _UNRELATED) / (found.related - found.unrelated), 3)
-        shift = round(_UNRELATED - scale * found.unrelated, 3)
-        model = replace(model, question_scale=scale, question_shift=shift)
+        if not has_scale:
+            scale = round((_RELATED - _UNRELATED) / (found.related - found.unrelated), 3)
+            shift = round(_UNRELATED - scale * found.unrelated, 3)
+            model = replace(model, question_scale=scale, question_shift=shift)
     encoder = Encoder(tokenizer, session, model=model, centre=centre)
     np.save(folder.path / REFERENCE_FILE, encoder.encode(read_reference().sentences))
     return model

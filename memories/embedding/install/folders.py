@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from memories.embedding.loader import sha256_of
-from memories.embedding.manifest import TOKENIZER_FILE, WEIGHTS_FILE, Model
+from memories.embedding.manifest import TOKENIZER_FILE, WEIGHTS_FILE, WIDTHS, Model
 from memories.embedding.model import ModelInstallFailed
 
 _KINDS: Final = ("bert", "mpnet")
-_WIDTHS: Final = 64  # a width must be a multiple: the signs of vectors are searched in words of as many bits
 _HEAD: Final = re.compile(r"---\n(.*?)\n---", re.S)
 _LANGUAGE: Final = re.compile(r"^language:(?: *([a-z]{2,3})$|((?:\n *- *[a-z]{2,3}$)+))", re.M)
 
@@ -33,9 +32,9 @@ def describe_folder(folder: Path) -> Model:
 def _read_folder(folder: Path) -> Model:
     config = _read_json(folder / "config.json")
     kind, width, positions = config["model_type"], config["hidden_size"], config["max_position_embeddings"]
-    if kind not in _KINDS or width % _WIDTHS:
+    if kind not in _KINDS or width % WIDTHS:
         raise ValueError(
-            f"it is {kind}, {width} wide; it must be one of {', '.join(_KINDS)} and a multiple of {_WIDTHS} wide"
+            f"it is {kind}, {width} wide; it must be one of {', '.join(_KINDS)} and a multiple of {WIDTHS} wide"
         )
     prompts = _read_json(folder / "config_sentence_transformers.json", {}).get("prompts") or {}
     pooling = _read_json(folder / "1_Pooling" / "config.json", {})

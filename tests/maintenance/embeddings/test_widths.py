@@ -1,24 +1,22 @@
 """The index is as wide as its model's vectors, whatever the model; a switch to another width changes no answer meanwhile."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from pytest_django import Settings
 
 from access.tokens import operator
 from maintenance.embeddings.reembed import reembed
 from memories.embedding import MODEL_ID, configured_model_id, get_encoder, loader
 from memories.embedding.install import calibration
 from memories.embedding.loader import ModelFolder, choose_model, model_folder
-from memories.models import IndexState, Memory, Piece
+from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
-from memories.search.schema import index_width, remake_vector_tables
+from memories.search.schema import index_width
 from memories.store.pieces import available_encoder, indexed_model
 from sources.artifacts.evidence import EVIDENCE, recall_kinds
 from sources.artifacts.ingest import ingest_content
@@ -30,20 +28,6 @@ from tests.settings import IS_POSTGRES
 
 Remember = Callable[..., Memory]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
-
-
-@pytest.fixture
-def home(tmp_path: Path, settings: Settings) -> Iterator[Path]:
-    """A home whose models are the test's own, and MiniLM."""
-    minilm = model_folder(settings.LOCI.home).path
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / minilm.name).symlink_to(minilm)
-    settings.LOCI = replace(settings.LOCI, home=tmp_path)
-    yield tmp_path
-    # The next test finds empty tables, as wide as they were.
-    choose_model(model_folder(tmp_path, minilm.name))
-    IndexState.objects.all().delete()
-    remake_vector_tables(connection)
 
 
 @pytest.fixture

@@ -91,9 +91,9 @@ def test_many_threads_get_the_vectors_of_one(encoder: Encoder) -> None:
 
 def test_batches_hold_texts_of_like_length_and_a_bounded_number_of_tokens() -> None:
     # 1,024 tokens are four of 256; the ninth short one needs a batch of its own.
-    assert list(plan_batches([3, 256, 256, 3, 256, 256, 256])) == [[1, 2, 4, 5], [6, 0, 3]]
-    assert list(plan_batches([5] * 9)) == [[0, 1, 2, 3, 4, 5, 6, 7], [8]]
-    assert list(plan_batches([])) == []
+    assert list(plan_batches([3, 256, 256, 3, 256, 256, 256], 1024)) == [[1, 2, 4, 5], [6, 0, 3]]
+    assert list(plan_batches([5] * 9, 1024)) == [[0, 1, 2, 3, 4, 5, 6, 7], [8]]
+    assert list(plan_batches([], 1024)) == []
 
 
 def test_a_query_has_the_vector_of_its_text(encoder: Encoder) -> None:

@@ -234,7 +234,7 @@ def test_nothing_is_embedded_for_who_may_not_write(
         memories.store.prepare, "embed_passage", lambda text, encoder: embedded.append(text) or text
     )
     monkeypatch.setattr(
-        memories.store.bulk, "embed_passages", lambda texts, encoder: embedded.extend(texts) or []
+        memories.store.bulk, "embed_or_owe", lambda texts, encoder: embedded.extend(texts) or []
     )
     with pytest.raises(NotPermitted):
         keep(agent(bob, scopes=["read"]), PORT, group="ledger")

@@ -40,14 +40,14 @@ def facts(count: int) -> list[Draft]:
 def test_the_next_batch_is_embedded_while_one_is_written(
     actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, second, waited = batch.embed_passages, threading.Event(), list[bool]()
+    real, second, waited = batch.embed_or_owe, threading.Event(), list[bool]()
 
     def embed(passages: Any, encoder: Any) -> Any:
         if any(passage.content == "Fact 3." for passage in passages):
             second.set()
         return real(passages, encoder=encoder)
 
-    monkeypatch.setattr(batch, "embed_passages", embed)
+    monkeypatch.setattr(batch, "embed_or_owe", embed)
     store_many(actor, facts(6), on_progress=lambda _: waited.append(second.wait(timeout=30)))
     assert waited == [True, True]
     assert Memory.objects.count() == 6
@@ -56,14 +56,14 @@ def test_the_next_batch_is_embedded_while_one_is_written(
 def test_where_embedding_fails_the_batches_before_are_stored(
     actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = batch.embed_passages
+    real = batch.embed_or_owe
 
     def embed(passages: Any, encoder: Any) -> Any:
         if any(passage.content == "Fact 4." for passage in passages):
             raise MemoryError("too large")
         return real(passages, encoder=encoder)
 
-    monkeypatch.setattr(batch, "embed_passages", embed)
+    monkeypatch.setattr(batch, "embed_or_owe", embed)
     with pytest.raises(MemoryError, match="too large"):
         store_many(actor, facts(9))
     assert list(Memory.objects.order_by("key").values_list("content", flat=True)) == [

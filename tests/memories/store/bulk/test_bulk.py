@@ -81,10 +81,10 @@ def test_what_is_stored_already_is_not_embedded_again(
 ) -> None:
     store_many(actor, [turn("One.", "a"), turn("Two.", "b")])
     embedded: list[str] = []
-    real = batch.embed_passages
+    real = batch.embed_or_owe
     monkeypatch.setattr(
         batch,
-        "embed_passages",
+        "embed_or_owe",
         lambda p, encoder: embedded.extend(x.content for x in p) or real(p, encoder=encoder),
     )
     store_many(actor, [turn("One.", "a"), turn("Two.", "b"), turn("Three.", "c")])
