@@ -294,8 +294,10 @@ def _look_up_in_blocks(writer: _GraphWriter, table: npt.NDArray[np.float32]) -> 
     steps = np.clip(np.rint(blocks / scales) + 8, 0, 15).astype(np.uint8).reshape(len(table), -1)
     pairs = writer.constant("words.pairs", steps[:, ::2] | steps[:, 1::2] << 4, np.uint8)
     names = [pairs, "input_ids", writer.constant("words.scales", scales[:, :, 0])]
-    form = {"bits": 4, "block_size": _BLOCK, "gather_axis": 0, "quantize_axis": 1}
-    return writer.add("GatherBlockQuantized", names, domain=_OWN_OPERATORS, **form)
+    return writer.add(
+        "GatherBlockQuantized", names, domain=_OWN_OPERATORS,
+        bits=4, block_size=_BLOCK, gather_axis=0, quantize_axis=1,
+    )  # fmt: skip
 
 
 def _add_encoder_layer(writer: _GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
