@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 # Paths, addresses, numbers and names in code, which are of no language.
 _CODE = re.compile(r"[!-~]*[\d_/@\\][!-~]*|[!-~]\.[!-~]+|\b\w*[a-z][A-Z]\w*")
 _UNSPACED: Final = frozenset({"zh"})
-_ANY_NUMBER: Final = r"\d{1,3}"
+_ANY_NUMBER: Final = r"\d{1,3}|"
 _NAMES: Final = {"MONTH": "months", "WEEKDAY": "weekdays", "#": "numbers"}
 _PLACE = re.compile("|".join(_NAMES))
 _GROUP = re.compile(r"\((?!\?)|" + _PLACE.pattern)
@@ -40,16 +40,20 @@ _ENGLISH_NAMES: Final = {
 }
 
 
-class _Tables(NamedTuple):
-    """The tables of a language: patterns of its stop words, of what names nothing next to a time, and of its times in English.
+class _Time(NamedTuple):
+    """A pattern of times, the same in English with the numbers of its groups, and each group's English words, if it has some."""
 
-    `english` are its months, weekdays and numbers by their words.
-    """
+    pattern: re.Pattern[str]
+    template: str
+    names: tuple[dict[str, str], ...]
+
+
+class _Tables(NamedTuple):
+    """The tables of a language: patterns of its stop words and of what names nothing next to a time, and its times."""
 
     stop_words: re.Pattern[str]
     empty: re.Pattern[str]
-    times: tuple[tuple[re.Pattern[str], str], ...]
-    english: dict[str, str]
+    times: tuple[_Time, ...]
 
 
 def language_of(text: str) -> str:
@@ -65,7 +69,7 @@ def latin_share(text: str) -> float:
     return sum(letter < _LATIN_END for letter in letters) / len(letters) if letters else 1.0
 
 
-@lru_cache(4096)
+@lru_cache(256)  # of a request's texts, which several rules ask about
 def _detect(text: str) -> str:
     plain = _CODE.sub(" ", text.lower() if text.isupper() else text)
     found = _WORD.findall(plain)
@@ -95,7 +99,7 @@ def _detector() -> Any:
     return fasttext.load_model(str(Path(*folders[:1]) / "resources" / "lid.176.ftz"))
 
 
-def name_of(language: str) -> str:
+def language_name(language: str) -> str:
     """The English name of a language, such as German; its code if it has none here."""
     code = {"zh": "zh-hans"}.get(language, language)
     return str(LANG_INFO.get(code, {}).get("name", language)).replace("Simplified ", "")
@@ -107,52 +111,55 @@ def tables_of(language: str) -> _Tables | None:
     if not (_TABLES / f"{language}.txt").exists():
         return None
     sections = read_sections(f"languages/{language}")
-    english, patterns = dict[str, str](), {"#": _ANY_NUMBER}
-    for mark, name in _NAMES.items():
-        lines = [line.split() for line in sections[name]]
-        english |= {w: e for ws, e in zip(lines, _ENGLISH_NAMES[name].split(), strict=True) for w in ws}
-        words = sorted({word for line in lines for word in line}, key=len, reverse=True)
-        patterns[mark] = f"({'|'.join([*filter(None, [patterns.get(mark)]), *words])})"
+    named = {
+        mark: {
+            word: english
+            for line, english in zip(sections[name], _ENGLISH_NAMES[name].split(), strict=True)
+            for word in line.split()
+        }
+        for mark, name in _NAMES.items()
+    }
     is_spaced = language not in _UNSPACED
-    times = tuple(_parse_time(line, patterns, is_spaced=is_spaced) for line in sections["times"])
+    times = tuple(_parse_time(line, named, is_spaced=is_spaced) for line in sections["times"])
     stop_words = parse_words(sections["stop words"])
     empty = stop_words | parse_words(sections["next to a time"])
-    return _Tables(
-        _any_of(stop_words, is_spaced=is_spaced), _any_of(empty, is_spaced=is_spaced), times, english
-    )
+    return _Tables(*(_whole(_any_of(words), is_spaced=is_spaced) for words in (stop_words, empty)), times)
 
 
-def _any_of(words: Iterable[str], *, is_spaced: bool) -> re.Pattern[str]:
-    """A pattern of any of the words, the longest first; whole words where spaces divide them."""
-    return _whole("|".join(map(re.escape, sorted(words, key=len, reverse=True))), is_spaced=is_spaced)
+def _any_of(words: Iterable[str]) -> str:
+    """A pattern of any of the words, the longest first."""
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
 def _whole(pattern: str, *, is_spaced: bool) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)" if is_spaced else pattern, re.I)
 
 
-def _parse_time(line: str, patterns: dict[str, str], *, is_spaced: bool) -> tuple[re.Pattern[str], str]:
-    """The pattern of a line such as "vor # tagen = # days ago", and a template with the numbers of its groups."""
+def _parse_time(line: str, named: dict[str, dict[str, str]], *, is_spaced: bool) -> _Time:
+    """The time of a line such as "vor # tagen = # days ago"; `named` are the words that each mark stands for."""
     written, _, english = line.partition(" = ")
     groups = [match[0] for match in _GROUP.finditer(written)]
-    places = [at for at, group in enumerate(groups, start=1) if group in patterns]
-    rest = iter(places)
+    rest = iter([at for at, group in enumerate(groups, start=1) if group in named])
     template = _PLACE.sub(lambda _: f"\\{next(rest)}", english if is_spaced else f" {english} ")
-    pattern = _PLACE.sub(lambda mark: patterns[mark[0]], written)
-    return _whole(pattern, is_spaced=is_spaced), template
+    any_of = {
+        mark: f"({_ANY_NUMBER if mark == '#' else ''}{_any_of(words)})" for mark, words in named.items()
+    }
+    pattern = _whole(_PLACE.sub(lambda mark: any_of[mark[0]], written), is_spaced=is_spaced)
+    return _Time(pattern, template, tuple(named.get(group, {}) for group in groups))
 
 
 def times_in_english(text: str, tables: _Tables) -> tuple[str, list[str]]:
     """The text with its times in English, as far as the tables name them, and the words that stood there."""
     replaced = list[str]()
-    for pattern, template in tables.times:
+    for time in tables.times:
 
-        def in_english(match: re.Match[str], template: str = template) -> str:
+        def in_english(match: re.Match[str], time: _Time = time) -> str:
             replaced.append(match[0])
-            words = [tables.english.get((word or "").lower(), word) for word in match.groups()]
-            return _GROUP_NUMBER.sub(lambda at: words[int(at[1]) - 1], template)
+            found = zip(match.groups(""), time.names, strict=True)
+            words = [names.get(word.lower(), word) for word, names in found]
+            return _GROUP_NUMBER.sub(lambda at: words[int(at[1]) - 1], time.template)
 
-        text = pattern.sub(in_english, text)
+        text = time.pattern.sub(in_english, text)
     return text, replaced
 
 
@@ -161,7 +168,7 @@ def describe_language(language: str) -> dict[str, str]:
     """A language's name, and what is known of its words, for people."""
     stems = ["stems"] if language in _STEMMED_ELSEWHERE or _stemmer(language) else []
     tables = ["stop words", "times"] if language == ENGLISH or tables_of(language) else []
-    return {"language": name_of(language), "known_of_it": ", ".join(stems + tables) or "its letters alone"}
+    return {"language": language_name(language), "known_of_it": ", ".join(stems + tables) or "its letters alone"}
 
 
 _STEMMED_ELSEWHERE: Final = frozenset({ENGLISH, "ar"})

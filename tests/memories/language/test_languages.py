@@ -74,6 +74,7 @@ def test_the_share_of_latin_letters(text: str, share: float) -> None:
         ("Qu'avons-nous décidé la semaine dernière ?", "What did we decide last week?"),
         ("Il y a trois jours, le serveur est tombé.", "Three days ago the server fell."),
         ("depuis le 3 mai 2026 tout a changé", "since 3 May 2026 everything changed"),
+        ("Le client arrive en sept", "The client arrives in September"),
         ("¿Qué pasó ayer?", "What happened yesterday?"),
         ("¿Qué decidimos la semana pasada?", "What did we decide last week?"),
         ("¿Qué cambió el 3 de mayo de 2026?", "What changed on 3 May 2026?"),
