@@ -17,7 +17,7 @@ from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, sta
 from maintenance.embeddings.backfill import owed_pieces
 from memories.draft import describe_kept_rule, instance_rule
 from memories.embedding import configured_model, configured_model_id
-from memories.language.languages import language_of, language_name
+from memories.language.languages import language_name, language_of
 from memories.models import Link, Memory, Piece
 from memories.queries.versions import IN_TWO_GROUPS
 from memories.search.base import search_index
@@ -92,7 +92,9 @@ def check_languages() -> Finding:
     }
     if not unread:
         return ok("languages", gettext("the model reads those of the newest memories"))
-    shares = [f"{100 * count / len(texts):.0f} % {language_name(language)}" for language, count in unread.items()]
+    shares = [
+        f"{100 * count / len(texts):.0f} % {language_name(language)}" for language, count in unread.items()
+    ]
     return notice(
         "languages",
         gettext(

@@ -123,7 +123,8 @@ def tables_of(language: str) -> _Tables | None:
     times = tuple(_parse_time(line, named, is_spaced=is_spaced) for line in sections["times"])
     stop_words = parse_words(sections["stop words"])
     empty = stop_words | parse_words(sections["next to a time"])
-    return _Tables(*(_whole(_any_of(words), is_spaced=is_spaced) for words in (stop_words, empty)), times)
+    stop, nothing = (_whole(_any_of(words), is_spaced=is_spaced) for words in (stop_words, empty))
+    return _Tables(stop, nothing, times)
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -168,7 +169,10 @@ def describe_language(language: str) -> dict[str, str]:
     """A language's name, and what is known of its words, for people."""
     stems = ["stems"] if language in _STEMMED_ELSEWHERE or _stemmer(language) else []
     tables = ["stop words", "times"] if language == ENGLISH or tables_of(language) else []
-    return {"language": language_name(language), "known_of_it": ", ".join(stems + tables) or "its letters alone"}
+    return {
+        "language": language_name(language),
+        "known_of_it": ", ".join(stems + tables) or "its letters alone",
+    }
 
 
 _STEMMED_ELSEWHERE: Final = frozenset({ENGLISH, "ar"})
