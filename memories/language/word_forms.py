@@ -192,13 +192,13 @@ MIN_STEM_CHARS = 3  # Arabic letters; two are not a word
 
 
 def forms_of(text: str) -> str:
-    """Other forms of a text's words, separated by spaces; empty for most English texts."""
-    return " ".join(list_forms(text))
+    """Other forms of a text's words, and stems of another language, separated by spaces; empty for most English texts."""
+    return " ".join([*list_forms(text), *stems_of(text, language_of(text))])
 
 
 def list_forms(text: str) -> list[str]:
-    """Other forms of each kind, in the order of their words. All consist of letters and digits only."""
-    found = [*_identifier_forms(text), *stems_of(text, language_of(text))]
+    """Other forms, in the order of their words. All consist of letters and digits only."""
+    found = _identifier_forms(text)
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
         found += _symbol_forms(plain)

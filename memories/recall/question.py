@@ -2,7 +2,7 @@
 
 import re
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import Final
@@ -126,7 +126,10 @@ def understand(
     asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
     match, meant = match_for(text), f"{text} {WRONG_TEXT}" if read.asks_wrong else text
     if asker is not None:
-        match, meant = Match((*asker.terms, *(match.terms if match else ()))), f"{text} {SELF_TEXT}"
+        match, meant = (
+            replace(match or Match(()), terms=(*asker.terms, *(match.terms if match else ()))),
+            f"{text} {SELF_TEXT}",
+        )
     return Question(
         text=text,
         match=match,

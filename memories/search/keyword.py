@@ -61,12 +61,12 @@ def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POST
     """The rarest terms that together match at most `budget` texts, in query order; at least one."""
     chosen: set[str] = set()
     total = 0
-    for term in sorted(match.terms, key=counts.__getitem__):
+    for term in sorted(match.searched, key=counts.__getitem__):
         total += counts[term]
         if chosen and total > budget:
             break
         chosen.add(term)
-    return Match(tuple(term for term in match.terms if term in chosen))
+    return Match(tuple(term for term in match.searched if term in chosen))
 
 
 # Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/dev/recall.md, "Words").
@@ -203,9 +203,9 @@ def find_matches(match: Match, visibility: Visibility, reader: PostingReader) ->
         return NO_MATCHES
     if texts.texts > POSTING_BUDGET:
         place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
-        counts = TERM_COUNTS.of(place, match.terms, lambda terms: reader.counts(terms, visibility, texts))
+        counts = TERM_COUNTS.of(place, match.searched, lambda terms: reader.counts(terms, visibility, texts))
         match = within_budget(match, counts)
-    read = zip(match.terms, reader.postings(match.terms, visibility, texts), strict=True)
+    read = zip(match.searched, reader.postings(match.searched, visibility, texts), strict=True)
     return join_matches({term: postings for term, postings in read if len(postings.keys)}, texts)
 
 

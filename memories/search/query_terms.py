@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memories.language.languages import language_of, tables_of
+from memories.language.languages import language_of, stems_of, tables_of
 from memories.language.word_forms import is_unspaced, list_forms, word_starts
 from memories.language.word_tables import parse_words, read_sections
 
@@ -23,14 +23,20 @@ STOP_WORDS = parse_words(read_sections("stop_words")["stop words"])
 
 @dataclass(frozen=True)
 class Match:
-    """A keyword query. `terms` are words or phrases, each matched whole; one match is enough."""
+    """A keyword query. `terms` are words or phrases, each matched whole; one match is enough. `stems` are searched as well."""
 
     terms: tuple[str, ...]
+    stems: tuple[str, ...] = ()
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The terms and the stems."""
+        return (*self.terms, *self.stems)
 
     @property
     def expression(self) -> str:
         """The FTS5 expression over content, context and word forms, not the filter column."""
-        return expression_of(self.terms, "content context forms")
+        return expression_of(self.searched, "content context forms")
 
 
 def expression_of(terms: Iterable[str], columns: str) -> str:
@@ -71,7 +77,8 @@ def match_for(text: str) -> Match | None:
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
     # The index has the last letter of a run as a form; a query uses a single letter only if it has nothing else.
     every = [term for term in every if not is_letter(term)] or every
-    return Match(tuple(every)) if every else None
+    stems = dict.fromkeys(stems_of(bare, language_of(text)))
+    return Match(tuple(every), tuple(stem for stem in stems if stem not in every)) if every else None
 
 
 def content_words(text: str) -> list[str]:

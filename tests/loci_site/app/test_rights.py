@@ -23,6 +23,7 @@ PAGES = {
     "end-others": "account/sessions/end-others/",
     "pair-browser": "account/browsers/pair/",
     "conversations": "conversations/",
+    "my-data": "account/data/",
 }
 HELP = {"help", "help-for", "help-page"}
 OF_AN_ACCOUNT = {"revoke-token", "end-session"}

@@ -6,7 +6,7 @@ import pytest
 
 from memories.language.dates.written import read_times
 from memories.language.languages import language_of, latin_share, stems_of
-from memories.language.word_forms import list_forms
+from memories.language.word_forms import forms_of
 from memories.search.query_terms import match_for
 
 TODAY = date(2026, 11, 29)
@@ -107,8 +107,8 @@ def test_a_time_is_the_same_as_in_english(text: str, english: str) -> None:
 def test_endings_of_other_languages_are_taken_off_on_both_sides(stored: str, asked: str, shared: str) -> None:
     match = match_for(asked)
     assert match is not None
-    assert shared in match.terms
-    assert shared in list_forms(stored)
+    assert shared in match.searched
+    assert shared in forms_of(stored)
 
 
 def test_stop_words_of_other_languages_are_left_out() -> None:
@@ -121,4 +121,4 @@ def test_stop_words_of_other_languages_are_left_out() -> None:
 
 def test_english_has_no_stems_of_its_own() -> None:
     assert stems_of("deployments of houses", "en") == []
-    assert list_forms("The deployments of the houses were sold") == []
+    assert forms_of("The deployments of the houses were sold") == ""

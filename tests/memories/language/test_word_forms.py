@@ -32,7 +32,7 @@ from memories.search.query_terms import Match, joined_phrases, match_for
         ("Straße", "strasse"),
         ("Müller", "mueller"),
         ("Việt", "viet"),  # ệ has two marks
-        ("Ёлка", "елк елка"),
+        ("Ёлка", "елка елк"),
         ("部署端口是8081。", "部署 署端 端口 口是 是"),
         ("배포 포트", "배포 포 포트 트"),
         ("デプロイ", "デプ プロ ロイ イ"),
