@@ -115,5 +115,7 @@ def test_a_question_mark_opens_the_page_of_the_documentation(
     page.get_by_role("link", name="Help", exact=False).first.click()
     page.get_by_role("searchbox").fill("one-time link")
     page.get_by_role("searchbox").press("Enter")
-    page.get_by_role("link", name="Use the browser").click()
-    expect(page.get_by_role("heading", name="My account")).to_be_visible()
+    page.get_by_role("link", name="People and rights: invite a colleague, limit an agent").first.click()
+    expect(
+        page.get_by_role("heading", name="People and rights: invite a colleague, limit an agent").first
+    ).to_be_visible()
