@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from access.connect import base_url, claude_line, client_json, command_line
+from access.connect import base_url, client_json, command_line
 from access.errors import LociError
 from loci_site.clients.program import PROGRAM, write_program
 from loci_site.config import load_config
@@ -124,11 +124,11 @@ Loci is running at {url}
              user {first.username}, password {first.password}
   Data       {settings.LOCI.home}
 
-Connect Claude Code:
+Connect Claude Code, its tools and hooks (or codex, gemini, cursor, vscode …):
 
-  {claude_line(first.token)}
+  {command_line("connect claude-code")}
 
-Connect any other agent:
+Connect any other agent, its tools:
 
   {client_json(first.token)}
 

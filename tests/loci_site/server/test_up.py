@@ -74,10 +74,10 @@ def test_the_first_start_says_all_that_a_person_needs(first: First) -> None:
     said = first.said
     assert f"Loci is running at http://127.0.0.1:{first.port}\n" in said
     password = found(r"user admin, password (\S+)", said)
-    secret = found(r'--header "Authorization: Bearer (loci_\S+)"', said)
+    secret = found(r'"Authorization": "Bearer (loci_[^"]+)"', said)
     config = json.loads(found(r"\n  (\{.*\})\n", said))
     url = f"http://127.0.0.1:{first.port}/mcp"
-    assert f"claude mcp add --transport http loci {url} --header" in said
+    assert "manage.py connect claude-code\n" in said
     assert config["mcpServers"]["loci"] == {
         "type": "http",
         "url": url,
