@@ -25,6 +25,7 @@ TODAY = date(2026, 11, 29)
         ("部署は何時に始まりますか", "ja"),
         ("배포는 언제 시작합니까", "ko"),
         ("Когда начинается релиз?", "ru"),
+        ("деплой API на staging через Docker и GitHub Actions", "ru"),
         ("前端以后只用 TypeScript。", "zh"),
     ],
 )
@@ -42,6 +43,7 @@ def test_a_sentence_shows_its_language(text: str, language: str) -> None:
         "getUserById",
         "v3.1.0-rc2",
         "WHO OWNS BILLING",
+        "HOW MUCH IS CENTAVOS IN MEXICO",
         "Who met Müller in São Paulo?",
         "postgres port?",
         "search index backups",
