@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _CODE = re.compile(r"[!-~]*[\d_/@\\][!-~]*|[!-~]\.[!-~]+|\b\w*[a-z][A-Z]\w*")
 _UNSPACED: Final = frozenset({"zh"})
 _ANY_NUMBER: Final = r"\d{1,3}|"
-_NAMES: Final = {"MONTH": "months", "WEEKDAY": "weekdays", "#": "numbers"}
+_NAMES: Final = {"MONTH": "months", "WEEKDAY": "weekdays", "NUMBER": "numbers"}
 _PLACE = re.compile("|".join(_NAMES))
 _GROUP = re.compile(r"\((?!\?)|" + _PLACE.pattern)
 _GROUP_NUMBER = re.compile(r"\\(\d)")
@@ -137,13 +137,13 @@ def _whole(pattern: str, *, is_spaced: bool) -> re.Pattern[str]:
 
 
 def _parse_time(line: str, named: dict[str, dict[str, str]], *, is_spaced: bool) -> _Time:
-    """The time of a line such as "vor # tagen = # days ago"; `named` are the words that each mark stands for."""
+    """The time of a line such as "vor NUMBER tagen = NUMBER days ago"; `named` are the words that each mark stands for."""
     written, _, english = line.partition(" = ")
     groups = [match[0] for match in _GROUP.finditer(written)]
     rest = iter([at for at, group in enumerate(groups, start=1) if group in named])
     template = _PLACE.sub(lambda _: f"\\{next(rest)}", english if is_spaced else f" {english} ")
     any_of = {
-        mark: f"({_ANY_NUMBER if mark == '#' else ''}{_any_of(words)})" for mark, words in named.items()
+        mark: f"({_ANY_NUMBER if mark == 'NUMBER' else ''}{_any_of(words)})" for mark, words in named.items()
     }
     pattern = _whole(_PLACE.sub(lambda mark: any_of[mark[0]], written), is_spaced=is_spaced)
     return _Time(pattern, template, tuple(named.get(group, {}) for group in groups))

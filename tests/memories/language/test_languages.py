@@ -1,15 +1,17 @@
 """Which language a text is in, and its times, stop words and stems."""
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from memories.language.dates.written import read_times
-from memories.language.languages import language_of, latin_share, stems_of
+from memories.language.languages import language_of, latin_share, stems_of, tables_of
 from memories.language.word_forms import forms_of
 from memories.search.query_terms import match_for
 
 TODAY = date(2026, 11, 29)
+DATA = Path("memories/language/data/languages")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +86,7 @@ def test_the_share_of_latin_letters(text: str, share: float) -> None:
         ("Co się wydarzyło wczoraj?", "What happened yesterday?"),
         ("Co ustaliliśmy w zeszłym tygodniu?", "What did we decide last week?"),
         ("Co się zmieniło 3 maja 2026?", "What changed on 3 May 2026?"),
+        ("co się stało 3 dni temu w zespole", "what happened 3 days ago in the team"),
         ("昨天发生了什么", "what happened yesterday"),
         ("上周我们决定了什么", "what did we decide last week"),
         ("三天前服务器宕机了", "three days ago the server fell"),
@@ -95,6 +98,32 @@ def test_a_time_is_the_same_as_in_english(text: str, english: str) -> None:
     found, wanted = read_times(text, today=TODAY), read_times(english, today=TODAY)
     assert (found.times, found.is_alone) == (wanted.times, wanted.is_alone)
     assert found.times
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "二十天前服务器宕机了",
+        "一百二十天前服务器宕机了",
+        "1234天前服务器宕机了",
+        "3.5年前我们开始了",
+        "12345年的计划是什么",
+        "每周一都有会议",
+        "十一月二十五日我们开会",
+        "上月球的计划是什么",
+        "去年度的报告在哪里",
+    ],
+)
+def test_a_part_of_a_chinese_number_or_word_is_no_time(text: str) -> None:
+    assert read_times(text, today=TODAY).times == ()
+
+
+def test_every_line_of_the_tables_is_a_pattern() -> None:
+    for file in DATA.glob("*.txt"):
+        tables = tables_of(file.stem)
+        assert tables is not None
+        lines = file.read_text(encoding="utf-8").partition("[times]\n")[2].splitlines()
+        assert len(tables.times) == len([line for line in lines if " = " in line])
 
 
 @pytest.mark.parametrize(
