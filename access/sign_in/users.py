@@ -1,5 +1,6 @@
 """User accounts: created, changed, deactivated and given passwords; every change is logged."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -18,7 +19,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups import EVERYONE
 from access.groups.members import set_member
-from access.models import ApiToken, Group, Role, ScopeRule
+from access.models import ApiToken, Group, Pairing, Role, ScopeRule
 from access.sign_in.passwords import check_password
 from access.sign_in.sessions import end_other_sessions
 
@@ -26,6 +27,7 @@ from access.sign_in.sessions import end_other_sessions
 _AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
 # Names that the log gives to Loci itself: access.tokens.operator(), jobs, rooms, watched folders, artifacts, sign-in.
 _MACHINE_NAMES: Final = frozenset(("operator", "job", "rooms", "watching", "files", "sign-in"))
+_FORMER: Final = re.compile(r"former-person-\d+", re.I)  # whose data was erased
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
 
 
 def end_access(actor: Actor, user: User) -> None:
-    """Revoke the person's tokens, those behind programs with OAuth too, and end their sessions, in the caller's transaction."""
+    """Revoke the person's tokens, those behind programs with OAuth too, and end their sessions and codes; in the caller's transaction."""
+    Pairing.objects.filter(user=user).delete()
     tokens = ApiToken.objects.filter(user=user, revoked_at=None)
     events = [
         AuditEvent(
@@ -170,7 +173,7 @@ def _check_fields(user: User, *known: str) -> None:
 
 def refuse_machine_name(username: str) -> None:
     """Raise ValidationError for a name that the log gives to Loci itself; every account's name is checked by it."""
-    if username.casefold() in _MACHINE_NAMES:
+    if username.casefold() in _MACHINE_NAMES or _FORMER.fullmatch(username):
         text = gettext("The name '{name}' is reserved for Loci itself. Choose another one.")
         raise ValidationError(text.format(name=username), code="reserved")
 
@@ -192,7 +195,8 @@ def log_person(actor: Actor, user: User, *, before: Mapping[str, Any] | None) ->
 
 
 def log_password(actor: Actor, user: User) -> None:
-    """Log a new password, inside the caller's transaction."""
+    """Log a new password, and end the codes that were shown before; inside the caller's transaction."""
+    Pairing.objects.filter(user=user).delete()
     log_about(actor, user, {"action": "password", "by_themselves": actor.user_id == user.pk})
 
 

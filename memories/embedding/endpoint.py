@@ -149,7 +149,8 @@ class EndpointSession:
         if not (np.isfinite(vectors).all() and vectors.any(axis=1).all()):
             raise ValueError("not numbers, or no direction")
         self._has_answered = True
-        return unit_rows(vectors)
+        # Squares of very large and very small numbers are none.
+        return unit_rows(vectors / np.abs(vectors).max(axis=1, keepdims=True))
 
 
 def describe_endpoint(

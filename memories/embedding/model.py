@@ -195,5 +195,9 @@ class OnnxSession:
 
 
 def unit_rows(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
-    """The vectors at unit length."""
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    """The vectors at unit length; ValueError for one without a direction."""
+    with np.errstate(all="ignore"):
+        unit = np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    if not np.isfinite(unit).all():
+        raise ValueError("a vector without a direction")
+    return unit

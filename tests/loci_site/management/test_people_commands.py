@@ -233,7 +233,7 @@ def test_a_person_is_invited_and_hands_over_by_command(ledger: Group, bob: User)
     assert ledger.memberships.get(user__username="ann").role == "admin"
 
 
-@pytest.mark.parametrize("name", ["operator", "Operator", "rooms", "job"])
+@pytest.mark.parametrize("name", ["operator", "Operator", "rooms", "job", "Former-person-5"])
 def test_no_account_gets_a_name_that_the_log_gives_to_loci_itself(name: str) -> None:
     with pytest.raises(CommandError, match="reserved for Loci"):
         run("person", "add", name, "--generate")

@@ -100,6 +100,10 @@ def test_a_time_is_the_same_as_in_english(text: str, english: str) -> None:
     assert found.times
 
 
+def test_the_words_of_a_time_are_those_of_the_question() -> None:
+    assert {"gestern", "yesterday"} <= {*read_times("Was ist gestern passiert?", today=TODAY).words.split()}
+
+
 @pytest.mark.parametrize(
     "text",
     [
