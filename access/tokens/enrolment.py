@@ -13,7 +13,15 @@ from access.actor import Actor, Via
 from access.clients import CLIENTS
 from access.errors import InvalidInput, NotAuthenticated, NotPermitted
 from access.models import ApiToken, Pairing
-from access.tokens import NewToken, actor_for_user, create_token, hash_secret, operator, revoke_token
+from access.tokens import (
+    NewToken,
+    actor_for_user,
+    create_token,
+    expiry_after,
+    hash_secret,
+    operator,
+    revoke_token,
+)
 from access.tokens.pairing import ShownCode, hash_code
 
 _CODE_LIFETIME: Final = timedelta(minutes=10)
@@ -21,9 +29,11 @@ _CODE_BYTES: Final = 16  # nothing to guess: wrong codes are counted by address,
 
 
 def make_client_token(actor: Actor, *, client: str, user: User, name: str = "", **how: Any) -> NewToken:
-    """A token with exactly the scopes that the client needs; `how` as in `create_token`, which raises what this does."""
+    """A token with exactly the scopes that the client needs, for `access.token_days`; `how` as in `create_token`."""
     label = name or f"{client} on {platform.node() or 'this machine'}"[:120]
-    return create_token(actor, user=user, name=label, scopes=_scopes_of(client), **how)
+    return create_token(
+        actor, user=user, name=label, scopes=_scopes_of(client), **{"expires_at": expiry_after(), **how}
+    )
 
 
 def _scopes_of(client: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from django.utils.crypto import salted_hmac
 from access.actor import CAPTURE, READ, Actor, Via
 from access.errors import InvalidInput, NotAuthenticated, NotPermitted
 from access.models import Pairing
-from access.tokens import NewToken, actor_for_user, create_token
+from access.tokens import NewToken, actor_for_user, create_token, expiry_after
 
 _LIFETIME: Final = timedelta(minutes=5)
 MAX_TRIES: Final = 5
@@ -67,9 +67,8 @@ def pair(code: str, *, origin: str, name: str = "") -> NewToken:
             hint=f"A code works for {_LIFETIME.seconds // 60} minutes and {MAX_TRIES} tries: make a new one in My account.",
         )
     label = " ".join(name.split())[:MAX_NAME_CHARS] or "Browser"
-    return create_token(
-        actor_for_user(user, via=Via.REST), user=user, name=label, scopes=SCOPES, origin=origin
-    )
+    actor = actor_for_user(user, via=Via.REST)
+    return create_token(actor, user=user, name=label, scopes=SCOPES, origin=origin, expires_at=expiry_after())
 
 
 def _take_code(code: str) -> User | None:

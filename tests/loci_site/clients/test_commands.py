@@ -1,13 +1,18 @@
 """`loci connect` as a person types it, in a home and a project of their own, where no server runs."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from access.models import ApiToken, Group
 from access.tokens.enrolment import exchange_client_code, show_client_code
+from access.tokens.pairing import pair, show_code
 from tests.acceptance.house import command
 from tests.people import alice, bob, ledger, person
 
@@ -97,6 +102,18 @@ def test_a_token_for_a_client_has_what_it_needs_whoever_makes_it(bob: User) -> N
     scopes = ["hook", "read", "write"]
     assert made["scopes"] == by_code.token.scopes == scopes
     assert [token.scopes for token in ApiToken.objects.all()] == [scopes] * 3
+
+
+def test_every_way_to_a_token_has_the_default_lifetime(bob: User, settings: Any) -> None:
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_days=30))
+    command("token", "create", "laptop", "--for", "claude-code")
+    command("connect", "claude-code")
+    exchange_client_code(show_client_code(person(bob), bob, "claude-code").code)
+    pair(show_code(person(bob), bob).code, origin="chrome-extension://abcdef")
+    ends = [token.expires_at - timezone.now() for token in ApiToken.objects.all() if token.expires_at]
+    assert [timedelta(days=29) < left <= timedelta(days=30) for left in ends] == [True] * 4
+    forever = json.loads(command("token", "create", "operator", "--days", "0", "--json"))
+    assert forever["expires_at"] is None
 
 
 def test_a_project_gets_no_secret(tmp_path: Path) -> None:
