@@ -50,9 +50,9 @@ def find_client_token(secret: str, client: str = "") -> ApiToken | None:
 
 
 def revoke_secret(secret: str) -> bool:
-    """Revoke the token of a secret; False if it is not one of this store, or of no use already."""
-    token = find_client_token(secret)
-    if token is not None:
+    """Revoke the token of a secret; False if it is not one of this store."""
+    token = ApiToken.objects.filter(token_hash=hash_secret(secret)).first()
+    if token is not None and token.revoked_at is None:
         revoke_token(operator(), token)
     return token is not None
 
@@ -67,7 +67,7 @@ def show_client_code(actor: Actor, user: User, client: str) -> ShownCode:
     if actor.user_id != user.pk or not actor.is_person:
         raise NotPermitted("You may not connect a client for another person.")
     _scopes_of(client)
-    code, until = secrets.token_urlsafe(_CODE_BYTES), timezone.now() + _CODE_LIFETIME
+    code, until = secrets.token_hex(_CODE_BYTES), timezone.now() + _CODE_LIFETIME
     fresh = {"code_hash": hash_code(code), "created_at": timezone.now(), "expires_at": until}
     Pairing.objects.update_or_create(user=user, client=client, defaults=fresh)
     return ShownCode(code, until)

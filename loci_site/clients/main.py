@@ -27,12 +27,13 @@ from loci_site.clients.connect import (
 )
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import NotMergeable
-from loci_site.clients.server import ask_server, exchange_code
+from loci_site.clients.server import ask_server, exchange_code, revoke_at
 from loci_site.hooks.client import place_of
 from storage.version import __version__
 
 _NONE: Final = "none"
 _HIDDEN: Final = "loci_…"  # in place of a token that is shown
+_STILL: Final = "may still work: revoke it in My account."
 Words = tuple[tuple[str, ...], dict[str, Any]]
 # Argparse's names and keywords.
 OPTIONS: Final[tuple[Words, ...]] = (
@@ -58,11 +59,15 @@ class OwnStore:
     url: str
     find_token: Callable[[], str]
     check: Callable[[str, dict[str, Any]], dict[str, Any]]  # as `ask_server`, for a token and a place
-    give_up: Callable[[str], object]  # a token that was made, and then nothing was connected
 
 
-def connect(options: dict[str, Any], ledger: Ledger, own: OwnStore | None = None) -> list[str]:
-    """Ask, plan, write unless it is only shown, and say what happens from now on."""
+def connect(
+    options: dict[str, Any],
+    ledger: Ledger,
+    own: OwnStore | None = None,
+    revoke: Callable[[str, str], bool] = revoke_at,
+) -> list[str]:
+    """Ask the server, plan the files and write them, except with --dry-run."""
     client, is_trial = options["client"], options["dry_run"]
     spec, parts = spec_of(client, options["scope"]), _read_parts(options["hooks"])
     places, url = read_places(options["place"]), _read_url(options, own)
@@ -80,16 +85,14 @@ def connect(options: dict[str, Any], ledger: Ledger, own: OwnStore | None = None
         by_hand = "\n".join(_describe(change, is_trial=False) for change in changes)
         hint = f"No token was made: 'loci token create --for {client}' makes one."
         raise NotMergeable(by_hand.replace(wish.token, _HIDDEN), hint=hint)
-    token = options["token"] or (exchange_code(url, options["code"]) if options["code"] else "")
-    is_own = not token
-    token = token or (own.find_token() if own else "")
+    token = own.find_token() if own else options["token"] or exchange_code(url, options["code"])
     try:
         place = {"cwd": str(Path.cwd()), "loci": place_of(str(Path.cwd()), {"places": places})}
-        told = own.check(token, place) if own and is_own else ask_server(url, token, place)
+        told = own.check(token, place) if own else ask_server(url, token, place)
         _check_rights(told, spec, parts, places)
-    except LociError:
-        if own and is_own and token != known:
-            own.give_up(token)
+    except LociError as error:
+        if token not in (known, options["token"]) and not revoke(url, token):
+            error.hint = f"{error.hint} The token that was made {_STILL}"
         raise
     wish = replace(wish, token=token)
     changes = plan(wish)

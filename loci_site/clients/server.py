@@ -1,4 +1,4 @@
-"""What the client asks of the server before it writes anything: who a token is, and a token for a one-time code."""
+"""What the client asks of the server: a token for a one-time code, who a token is, and the end of a token."""
 
 import json
 import platform
@@ -6,7 +6,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from access.errors import InvalidInput, NotAuthenticated, NotPermitted, Unavailable
+from access.errors import InvalidInput, LociError, NotAuthenticated, NotPermitted, Unavailable
 from storage.version import __version__
 
 _WAIT_S = 15.0
@@ -43,6 +43,17 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
             field="url",
         )
     return told
+
+
+def revoke_at(url: str, token: str) -> bool:
+    """Have the server revoke the token; False if it may still work."""
+    try:
+        _post(f"{url}/connect/revoke", {}, token)
+    except NotAuthenticated:  # it does not work any more
+        return True
+    except LociError:
+        return False
+    return True
 
 
 def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:

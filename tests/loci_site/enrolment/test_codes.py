@@ -62,6 +62,10 @@ def test_a_code_ends_after_ten_minutes_with_the_next_one_and_with_its_person(bob
     assert not ApiToken.objects.exists()
 
 
+def test_no_code_begins_as_an_option_does(bob: User) -> None:
+    assert all(show_client_code(person(bob), bob, "codex").code.isalnum() for _ in range(30))
+
+
 def test_a_code_is_for_oneself_and_a_known_client(bob: User, charlie: User) -> None:
     with pytest.raises(NotPermitted):
         show_client_code(person(charlie), bob, "codex")
@@ -116,3 +120,12 @@ def test_a_token_is_told_who_it_is_and_what_its_folder_would_get(
     assert post("check", {}, make_token(bob, scopes=("write",))[1])[1]["example"] == ""
     assert post("check", {}, "loci_wrong")[0] == 401
     assert post("check", {})[0] == 401
+
+
+def test_a_token_ends_itself_alone(bob: User) -> None:
+    (token, secret), (other, _) = make_token(bob), make_token(bob)
+    assert post("revoke", {}, secret) == (200, {})
+    for each in (token, other):
+        each.refresh_from_db()
+    assert (token.state, other.is_valid()) == ("revoked", True)
+    assert post("revoke", {}, secret)[0] == post("revoke", {})[0] == 401

@@ -163,5 +163,19 @@ def test_what_is_wrong_is_said_and_nothing_is_written(server: Running, laptop: L
     assert list(laptop.folder.iterdir()) == []
 
 
+def states(server: Running) -> list[str]:
+    """The states of the tokens, newest first."""
+    return [token["state"] for token in json.loads(manage(server.home, "token", "list", "--json").stdout)]
+
+
+def test_a_token_that_nothing_was_connected_with_is_given_back(server: Running, laptop: Laptop) -> None:
+    before = states(server)
+    done = laptop.run(f"{line_for(server, 'cursor')} --place {laptop.folder}=none")
+    assert (done.returncode, done.stderr.count("The token reaches no group 'none'")) == (1, 1)
+    assert "may still work" not in done.stderr
+    assert states(server) == ["revoked", *before]
+    assert laptop.files() == set()
+
+
 def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
     assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
