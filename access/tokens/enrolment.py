@@ -42,10 +42,10 @@ def _scopes_of(client: str) -> tuple[str, ...]:
     return CLIENTS[client].scopes
 
 
-def find_client_token(secret: str, client: str = "") -> ApiToken | None:
+def find_client_token(secret: str, client: str) -> ApiToken | None:
     """The token of a secret that an earlier connection made, if it still works and may what the client needs."""
     token = ApiToken.objects.filter(token_hash=hash_secret(secret)).first() if secret else None
-    needed = {*_scopes_of(client)} if client else set()
+    needed = {*_scopes_of(client)}
     return token if token is not None and token.is_valid() and needed <= {*token.scopes} else None
 
 

@@ -71,7 +71,8 @@ def connect(
     client, is_trial = options["client"], options["dry_run"]
     spec, parts = spec_of(client, options["scope"]), _read_parts(options["hooks"])
     places, url = read_places(options["place"]), _read_url(options, own)
-    known = str(hook_settings(ledger, client).get("token", ""))
+    former = hook_settings(ledger, client)
+    known = str(former.get("token", ""))
     wish = Wish(
         client, url, known or _HIDDEN, options["scope"], parts, Path.home(), Path.cwd(), ledger.folder
     )
@@ -99,7 +100,22 @@ def connect(
     write_hook_settings(wish, ledger, places)
     apply(wish, ledger, changes)
     lines = [_describe(change, is_trial=False) for change in changes]
-    return [*lines, *_agents_lines(options), *_explain(wish, spec, told), *filter(None, [spec.note])]
+    lines += [*_agents_lines(options), *_explain(wish, spec, told), *filter(None, [spec.note])]
+    return lines + _end_token("The former", former, ledger, revoke)
+
+
+def _end_token(
+    which: str, former: dict[str, Any], ledger: Ledger, revoke: Callable[[str, str], bool]
+) -> list[str]:
+    """Revoke the token of former hook settings, unless a connection still uses it; a line says what became of it."""
+    url, token = str(former.get("url", "")), str(former.get("token", ""))
+    files = [
+        *ledger.folder.glob("*.json"),
+        *(Path(name) for noted in ledger.read().values() for name in noted),
+    ]
+    if not token or any(token.encode() in file.read_bytes() for file in files if file.exists()):
+        return []
+    return [f"{which} token is revoked." if revoke(url, token) else f"{which} token {_STILL}"]
 
 
 def _agents_lines(options: dict[str, Any]) -> list[str]:
@@ -145,10 +161,13 @@ def _explain(wish: Wish, spec: ClientSpec, told: dict[str, Any]) -> list[str]:
     return [*lines, f"Restart {spec.title}: it reads its files when it starts."]
 
 
-def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
-    """Take Loci out of a client's files."""
+def remove(
+    options: dict[str, Any], ledger: Ledger, revoke: Callable[[str, str], bool] = revoke_at
+) -> list[str]:
+    """Take Loci out of a client's files, and revoke the token with the last of them."""
     client, scope, is_trial = options["client"], options["scope"], options["dry_run"]
-    if not ledger.files(key_of(client, scope)) and not hook_settings(ledger, client):
+    former = hook_settings(ledger, client)
+    if not ledger.files(key_of(client, scope)) and not former:
         raise NotFound(
             f"{client} is not connected.",
             hint="'connect --status' shows what is connected.",
@@ -160,7 +179,7 @@ def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
     ]
     if scope == PROJECT:
         lines += change_agents_files(Path.cwd(), "", is_removed=True, dry_run=is_trial)
-    return lines
+    return lines if is_trial else lines + _end_token("Its", former, ledger, revoke)
 
 
 def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:

@@ -60,7 +60,7 @@ class Command(LociCommand):
             return CommandAnswer(*show_status(ledger))
         check_words(options)
         if options["remove"]:
-            lines = _disconnect(options, ledger)
+            lines = remove(options, ledger, _revoke)
         else:
             lines = connect(options, ledger, None if options["url"] else _own_store(options, ledger), _revoke)
         return CommandAnswer({"lines": lines}, "\n".join(lines))
@@ -97,13 +97,3 @@ def _revoke(url: str, secret: str) -> bool:
         if revoke_secret(secret):
             return True
     return revoke_at(url, secret)
-
-
-def _disconnect(options: dict[str, Any], ledger: Ledger) -> list[str]:
-    """Take Loci out of the files, and revoke the token with the last of them."""
-    secret = str(hook_settings(ledger, options["client"]).get("token", ""))
-    lines = remove(options, ledger)
-    if not options["dry_run"] and not hook_settings(ledger, options["client"]):
-        with suppress(DatabaseError):  # a machine without a store of its own
-            lines += ["Its token is revoked."] if revoke_secret(secret) else []
-    return lines

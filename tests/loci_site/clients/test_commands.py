@@ -104,6 +104,18 @@ def test_a_token_for_a_client_has_what_it_needs_whoever_makes_it(bob: User) -> N
     assert [token.scopes for token in ApiToken.objects.all()] == [scopes] * 3
 
 
+def test_a_former_token_ends_once_no_file_has_it(ledger: Group) -> None:
+    connect = ("connect", "claude-code")
+    command(*connect)
+    assert "former token" not in command(*connect, "--scope", "project", "--group", "ledger")
+    assert [token.is_valid() for token in ApiToken.objects.all()] == [True, True]
+    assert "The former token is revoked." in command(*connect, "--group", "ledger")
+    assert [token.state for token in ApiToken.objects.order_by("key")][1:] == ["revoked", "valid"]
+    assert "token is revoked" not in command(*connect, "--remove", "--scope", "project")
+    assert "Its token is revoked." in command(*connect, "--remove")
+    assert ApiToken.objects.order_by("key")[2].state == "revoked"
+
+
 def test_every_way_to_a_token_has_the_default_lifetime(bob: User, settings: Any) -> None:
     settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_days=30))
     command("token", "create", "laptop", "--for", "claude-code")

@@ -177,5 +177,22 @@ def test_a_token_that_nothing_was_connected_with_is_given_back(server: Running, 
     assert laptop.files() == set()
 
 
+def test_the_server_hears_of_replaced_and_removed_connections(server: Running, laptop: Laptop) -> None:
+    before = states(server)
+    first, second = line_for(server, "gemini"), line_for(server, "zed")
+    assert "former token" not in laptop.run(first).stdout
+    assert "The former token is revoked." in laptop.run(line_for(server, "gemini")).stdout
+    assert laptop.run(second).returncode == 0
+    assert states(server) == ["valid", "valid", "revoked", *before]
+    file = first.partition(" connect gemini ")[0]
+    assert "Its token is revoked." in laptop.run(f"{file} connect gemini --remove").stdout
+    assert states(server) == ["valid", "revoked", "revoked", *before]
+    settings = laptop.home / ".loci" / "hooks" / "zed.json"
+    settings.write_text(settings.read_text().replace(f":{server.port}", ":9"))
+    said = laptop.run(f"{file} connect zed --remove").stdout
+    assert "Its token may still work: revoke it in My account." in said
+    assert laptop.files() == set()
+
+
 def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
     assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
