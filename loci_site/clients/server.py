@@ -29,7 +29,7 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
     """Who the token is, what it may, the group of the place (`cwd`, `loci`), and a memory of it: `TokenCheck` as JSON.
 
     Raises:
-        Unavailable: there is no answer, or not one of Loci.
+        Unavailable: there is no answer, it is not one of Loci, or the server asks to wait or has a fault.
         NotAuthenticated: the token is wrong.
         NotPermitted: it may be used here alone.
         InvalidInput: the server has another version.
@@ -84,5 +84,6 @@ def _refusal(error: HTTPError, site: str) -> Exception:
             f"What answers at {site} is not a Loci of this version (status {error.code}).",
             hint="Correct the address.",
         )
-    hint = "Take a new line of the page My account, Connect your client."
-    return (NotAuthenticated if error.code == 401 else NotPermitted)(message, hint=hint)
+    kind = NotAuthenticated if error.code == 401 else NotPermitted
+    passes = error.code == 429 or error.code >= 500
+    return (Unavailable if passes else kind)(message, hint=str(said.get("hint", "")))
