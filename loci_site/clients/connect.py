@@ -148,10 +148,11 @@ def apply(wish: Wish, ledger: Ledger, changes: Iterable[FileChange]) -> None:
 
 
 def write_hook_settings(wish: Wish, ledger: Ledger, places: dict[str, str]) -> None:
-    """Write address, token and places for `loci-hook`; readable by the person alone."""
+    """Write address, token and places for `loci-hook`, and the parts for --status; readable by the person alone."""
     path = ledger.folder / f"{wish.client}.json"
     known = hook_settings(ledger, wish.client)
-    settings = {"url": wish.url, "token": wish.token, "places": {**known.get("places", {}), **places}}
+    all_places = {**known.get("places", {}), **places}
+    settings = {"url": wish.url, "token": wish.token, "places": all_places, "parts": wish.parts}
     write_whole(path, json.dumps(settings, indent=2).encode() + b"\n", mode=0o600)
 
 

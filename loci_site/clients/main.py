@@ -196,7 +196,7 @@ def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
                 "client": client,
                 "files": files,
                 "url": url,
-                "token": _try_token(url, token, spec),
+                "token": _try_token(url, token, spec, tuple(found.get("parts", HOOK_PARTS))),
                 "note": spec.note,
             }
         )
@@ -206,10 +206,10 @@ def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
     return rows, "\n".join(lines) or "No client is connected. Connect one: loci connect claude-code"
 
 
-def _try_token(url: str, token: str, spec: ClientSpec) -> str:
+def _try_token(url: str, token: str, spec: ClientSpec, parts: tuple[str, ...]) -> str:
     """ "valid", or why the token is of no use."""
     try:
-        _check_rights(ask_server(url, token, {}), spec, tuple(HOOK_PARTS), {})
+        _check_rights(ask_server(url, token, {}), spec, parts, {})
     except LociError as error:
         return str(error)
     return "valid"

@@ -194,5 +194,15 @@ def test_the_server_hears_of_replaced_and_removed_connections(server: Running, l
     assert laptop.files() == set()
 
 
+def test_status_asks_for_no_more_than_was_connected(server: Running, laptop: Laptop) -> None:
+    made = manage(server.home, "token", "create", "plain", "--user", "nora", "--json")
+    secret, site = json.loads(made.stdout)["secret"], f"http://127.0.0.1:{server.port}"
+    file = line_for(server, "claude-code").partition(" connect claude-code ")[0]
+    words = f"connect claude-code --url {site} --token {secret}"
+    assert "lacks the scope hook" in laptop.run(f"{file} {words}").stderr
+    assert laptop.run(f"{file} {words} --hooks none").returncode == 0
+    assert "token valid" in laptop.run(f"{file} connect --status").stdout
+
+
 def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
     assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
