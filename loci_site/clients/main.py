@@ -5,6 +5,7 @@ Nothing is written before the server has said who the token is and what it may.
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from loci_site.clients.connect import (
 )
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import NotMergeable
+from loci_site.clients.program import PROGRAM
 from loci_site.clients.server import ask_server, exchange_code, revoke_at
 from loci_site.hooks.client import place_of
 from storage.version import __version__
@@ -69,7 +71,7 @@ def connect(
 ) -> list[str]:
     """Ask the server, plan the files and write them, except with --dry-run."""
     client, is_trial = options["client"], options["dry_run"]
-    spec, parts = spec_of(client, options["scope"]), _read_parts(options["hooks"])
+    spec, parts, notes = _choose(options)
     places, url = read_places(options["place"]), _read_url(options, own)
     former = hook_settings(ledger, client)
     known = str(former.get("token", ""))
@@ -81,7 +83,9 @@ def connect(
         lines = [_describe(change, is_trial=True) for change in changes]
         shown = [change.snippet.replace(wish.token, _HIDDEN) for change in changes]
         lines += [f"\n{change.path}:\n\n{text}\n" for change, text in zip(changes, shown, strict=True)]
-        return [*lines, *_agents_lines(options), *filter(None, [spec.note])]
+        return [*lines, *_agents_lines(options), *notes]
+    if not changes:
+        raise InvalidInput(" ".join([f"{spec.title} has nothing but hooks here.", *notes]), field="hooks")
     if all(change.refusal for change in changes):
         by_hand = "\n".join(_describe(change, is_trial=False) for change in changes)
         hint = f"No token was made: 'loci token create --for {client}' makes one."
@@ -100,7 +104,7 @@ def connect(
     write_hook_settings(wish, ledger, places)
     apply(wish, ledger, changes)
     lines = [_describe(change, is_trial=False) for change in changes]
-    lines += [*_agents_lines(options), *_explain(wish, spec, told), *filter(None, [spec.note])]
+    lines += [*_agents_lines(options), *_explain(wish, spec, told), *notes]
     return lines + _end_token("The former", former, ledger, revoke)
 
 
@@ -116,6 +120,18 @@ def _end_token(
     if not token or any(token.encode() in file.read_bytes() for file in files if file.exists()):
         return []
     return [f"{which} token is revoked." if revoke(url, token) else f"{which} token {_STILL}"]
+
+
+def _choose(options: dict[str, Any]) -> tuple[ClientSpec, tuple[str, ...], list[str]]:
+    """The client, the parts of its hooks, and notes; a project's hooks need a program on the PATH, as its files are shared."""
+    spec, parts = spec_of(options["client"], options["scope"]), _read_parts(options["hooks"])
+    notes = [spec.note] if spec.note else []
+    if options["scope"] == PROJECT and spec.has_hooks and parts and not shutil.which(PROGRAM):
+        parts, notes = (
+            (),
+            [*notes, f"Its hooks are left out: there is no program {PROGRAM} here. Loci brings it."],
+        )
+    return spec, parts, notes
 
 
 def _agents_lines(options: dict[str, Any]) -> list[str]:

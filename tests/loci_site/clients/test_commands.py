@@ -135,6 +135,17 @@ def test_a_project_gets_no_secret(tmp_path: Path) -> None:
     command("connect", "claude-code", "--remove", "--scope", "project")
 
 
+def test_a_project_s_hooks_need_their_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "loci-hook"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert "nothing but hooks" in command("connect", "copilot-cli", "--scope", "project")
+    assert not ApiToken.objects.exists()
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    assert "left out" not in command("connect", "copilot-cli", "--scope", "project")
+    assert "loci-hook" in (tmp_path / "project" / ".github" / "hooks" / "loci.json").read_text()
+
+
 def test_lines_for_agents_are_written_once_and_taken_out(tmp_path: Path, ledger: Group) -> None:
     file, other = tmp_path / "project" / "AGENTS.md", tmp_path / "project" / "CLAUDE.md"
     file.write_text("# Rules\n\nBe kind.\n")

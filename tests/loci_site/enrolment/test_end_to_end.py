@@ -204,5 +204,13 @@ def test_status_asks_for_no_more_than_was_connected(server: Running, laptop: Lap
     assert "token valid" in laptop.run(f"{file} connect --status").stdout
 
 
+def test_a_project_gets_no_hooks_whose_program_is_missing(server: Running, laptop: Laptop) -> None:
+    done = laptop.run(f"{line_for(server, 'gemini')} --scope project")
+    assert done.returncode == 0, done.stderr
+    assert "Its hooks are left out" in done.stdout
+    assert "Injected" not in done.stdout
+    assert "loci-hook" not in (laptop.folder / ".gemini" / "settings.json").read_text()
+
+
 def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
     assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
