@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from access.models import ApiToken, Group
-from access.tokens.enrolment import exchange_client_code, show_client_code
+from access.tokens.enrolment import exchange_client_code
 from access.tokens.pairing import pair, show_code
 from tests.acceptance.house import command
 from tests.people import alice, bob, ledger, person
@@ -97,7 +97,7 @@ def test_a_file_that_is_left_alone_makes_no_token(tmp_path: Path) -> None:
 
 def test_a_token_for_a_client_has_what_it_needs_whoever_makes_it(bob: User) -> None:
     made = json.loads(command("token", "create", "laptop", "--for", "claude-code", "--json"))
-    by_code = exchange_client_code(show_client_code(person(bob), bob, "claude-code").code)
+    by_code = exchange_client_code(show_code(person(bob), bob, "claude-code").code)
     command("connect", "claude-code")
     scopes = ["hook", "read", "write"]
     assert made["scopes"] == by_code.token.scopes == scopes
@@ -120,7 +120,7 @@ def test_every_way_to_a_token_has_the_default_lifetime(bob: User, settings: Any)
     settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_days=30))
     command("token", "create", "laptop", "--for", "claude-code")
     command("connect", "claude-code")
-    exchange_client_code(show_client_code(person(bob), bob, "claude-code").code)
+    exchange_client_code(show_code(person(bob), bob, "claude-code").code)
     pair(show_code(person(bob), bob).code, origin="chrome-extension://abcdef")
     ends = [token.expires_at - timezone.now() for token in ApiToken.objects.all() if token.expires_at]
     assert [timedelta(days=29) < left <= timedelta(days=30) for left in ends] == [True] * 4
