@@ -29,14 +29,14 @@ MAX_NAME_CHARS: Final = 80
 
 
 @dataclass(frozen=True)
-class ShownCode:
+class _ShownCode:
     """A one-time code and its expiry, as shown to the person."""
 
     code: str
     expires_at: datetime
 
 
-def show_code(actor: Actor, user: User, client: str = "") -> ShownCode:
+def show_code(actor: Actor, user: User, client: str = "") -> _ShownCode:
     """Create a code for a client of this person, or for a browser; an earlier one for it stops working.
 
     Raises:
@@ -51,7 +51,7 @@ def show_code(actor: Actor, user: User, client: str = "") -> ShownCode:
     until = timezone.now() + lifetime
     fresh = {"code_hash": _hash_code(code), "tries": 0, "created_at": timezone.now(), "expires_at": until}
     Pairing.objects.update_or_create(user=user, client=client, defaults=fresh)
-    return ShownCode(code, until)
+    return _ShownCode(code, until)
 
 
 def pair(code: str, *, origin: str, name: str = "") -> NewToken:

@@ -19,7 +19,7 @@ from loci_site.hooks.views import parse_body
 
 @require_safe
 def download(request: HttpRequest, name: str) -> HttpResponse:
-    """The client, the same for everybody: nothing in it is secret."""
+    """The client's file. Contains no secret."""
     wheel = client_wheel()
     if name != wheel.name:
         text = "No file has this name. My account, Connect your client, has the line of this version.\n"
@@ -59,7 +59,7 @@ def revoke(request: HttpRequest) -> JsonResponse:
     """Revoke the token that asks."""
     try:
         actor = _actor_of(request)
-        revoke_token(actor, ApiToken.objects.get(pk=actor.token_key))
+        revoke_token(actor, ApiToken.objects.get(id=str(actor.token_id)))
     except LociError as error:
         return _refuse(request, error)
     return JsonResponse({})
