@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final, Literal
 
+from access.errors import InvalidInput
+
 USER, PROJECT = "user", "project"
 # What the parts of --hooks stand for.
 HOOK_PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -65,3 +67,10 @@ def _read_client(title: str, files: list[dict[str, Any]], note: str = "") -> Cli
 
 _TABLE: Final = tomllib.loads((files("access") / "clients.toml").read_text(encoding="utf-8"))
 CLIENTS: Final[dict[str, ClientSpec]] = {name: _read_client(**entry) for name, entry in _TABLE.items()}
+
+
+def find_client(name: str) -> ClientSpec:
+    """The client of this name. Raises InvalidInput."""
+    if name not in CLIENTS:
+        raise InvalidInput(f"'{name}' is not a client.", hint=f"Use {', '.join(CLIENTS)}.", field="client")
+    return CLIENTS[name]

@@ -10,7 +10,7 @@ from django.urls import URLResolver, path
 from django.urls.resolvers import RoutePattern
 from django.utils.functional import lazy
 
-from loci_site.enrolment.views import check, download, exchange
+from loci_site.enrolment.views import check, download, exchange, revoke
 from loci_site.hooks.views import hook_view
 from loci_site.mcp.transports.django_view import mcp_view
 from loci_site.server.health import health
@@ -52,6 +52,7 @@ urlpatterns = [
     path("hooks/<str:client>/<str:event>", hook_view),
     path("connect/token", exchange),
     path("connect/check", check),
+    path("connect/revoke", revoke),
     path("connect/<str:name>", download),
     _later("api/", _api_urls, "rest"),
     _later("admin/review/", _review_urls, None),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -52,6 +53,12 @@ class NewToken:
 def hash_secret(secret: str) -> str:
     """The SHA-256 (hex) under which a token is stored; a random secret needs no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def expiry_after(days: int | None = None) -> datetime | None:
+    """When a token made now ends, by default after `access.token_days`; None, as for 0 days: never."""
+    days = settings.LOCI.access.token_days if days is None else days
+    return timezone.now() + timedelta(days=days) if days else None
 
 
 def create_token(

@@ -28,7 +28,6 @@ from access.sign_in.preferences import preference_of_user, set_preference
 from access.sign_in.sessions import end_other_sessions, end_session, open_sessions
 from access.sign_in.users import log_password
 from access.tokens import grantable_scopes, revoke_token
-from access.tokens.enrolment import show_client_code
 from access.tokens.pairing import MAX_TRIES, show_code
 from loci_site.app.account_forms import ClientForm, OwnPasswordForm, OwnTokenForm, PreferenceForm
 from loci_site.app.edit import get_or_post, render_form
@@ -140,7 +139,7 @@ def connect_client(request: HttpRequest) -> HttpResponse:
 
     def create() -> HttpResponse:
         client = form.cleaned_data["client"]
-        shown = show_client_code(actor_of(request), own_user(request), client)
+        shown = show_code(actor_of(request), own_user(request), client)
         context = {
             "title": gettext("Connect {client}").format(client=CLIENTS[client].title),
             "lines": enrolment_lines(client, shown.code),

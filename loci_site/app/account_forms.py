@@ -1,6 +1,5 @@
 """The forms of My account. The services validate; forms only ask and show the errors."""
 
-from datetime import timedelta
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -10,7 +9,6 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from access import SCOPES
@@ -19,7 +17,7 @@ from access.admin.columns import in_words
 from access.clients import CLIENTS
 from access.models import Group, Theme
 from access.sign_in.login import wait_message
-from access.tokens import NewToken, create_token
+from access.tokens import NewToken, create_token, expiry_after
 from loci_site.app.forms import PeopleForm
 
 _EXPIRIES = (
@@ -101,7 +99,6 @@ class OwnTokenForm(PeopleForm):
 
     def create(self, actor: Actor, user: User) -> NewToken:
         values = self.cleaned_data
-        days = values["expires"]
         return create_token(
             actor,
             user=user,
@@ -109,7 +106,7 @@ class OwnTokenForm(PeopleForm):
             scopes=values["scopes"],
             groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
             default_group=self.groups_by_slug.get(values.get("default_group", "")),
-            expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
+            expires_at=expiry_after(int(values["expires"] or 0)),
         )
 
 

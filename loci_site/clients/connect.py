@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from access.clients import CLIENTS, HOOK_PARTS, PROJECT, USER, ClientSpec, ConfigFile, filled
+from access.clients import HOOK_PARTS, PROJECT, USER, ClientSpec, ConfigFile, filled, find_client
 from access.errors import InvalidInput
 from loci_site.clients.files import Ledger, read_file, write_whole
 from loci_site.clients.merging import (
@@ -66,9 +66,7 @@ class FileChange:
 
 def spec_of(client: str, scope: str) -> ClientSpec:
     """The client. Raises InvalidInput for an unknown one, or one without files in this scope."""
-    spec = CLIENTS.get(client)
-    if spec is None:
-        raise InvalidInput(f"'{client}' is not a client.", hint=f"Use {', '.join(CLIENTS)}.", field="client")
+    spec = find_client(client)
     if not any(scope in file.paths for file in spec.files):
         raise InvalidInput(
             f"{spec.title} has no file of the scope '{scope}'.", hint=f"Use {USER}.", field="scope"
@@ -148,10 +146,11 @@ def apply(wish: Wish, ledger: Ledger, changes: Iterable[FileChange]) -> None:
 
 
 def write_hook_settings(wish: Wish, ledger: Ledger, places: dict[str, str]) -> None:
-    """Write address, token and places for `loci-hook`; readable by the person alone."""
+    """Write address, token and places for `loci-hook`, and the parts for --status; readable by the person alone."""
     path = ledger.folder / f"{wish.client}.json"
     known = hook_settings(ledger, wish.client)
-    settings = {"url": wish.url, "token": wish.token, "places": {**known.get("places", {}), **places}}
+    all_places = {**known.get("places", {}), **places}
+    settings = {"url": wish.url, "token": wish.token, "places": all_places, "parts": wish.parts}
     write_whole(path, json.dumps(settings, indent=2).encode() + b"\n", mode=0o600)
 
 

@@ -32,7 +32,7 @@ class Ledger:
         """Remember what a file was, the first time, and what it is now."""
         known = self.read()
         entry = known.setdefault(key, {}).setdefault(str(path), {"existed": before is not None})
-        if "backup" not in entry and before is not None:
+        if entry["existed"] and "backup" not in entry and before is not None:
             backup = self.folder / f"backup-{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
             write_whole(backup, before, mode=0o600)
             entry["backup"] = str(backup)

@@ -5,6 +5,7 @@ Nothing is written before the server has said who the token is and what it may.
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,12 +28,14 @@ from loci_site.clients.connect import (
 )
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import NotMergeable
-from loci_site.clients.server import ask_server, exchange_code
+from loci_site.clients.program import PROGRAM
+from loci_site.clients.server import ask_server, exchange_code, revoke_at
 from loci_site.hooks.client import place_of
 from storage.version import __version__
 
 _NONE: Final = "none"
 _HIDDEN: Final = "loci_…"  # in place of a token that is shown
+_STILL: Final = "may still work: revoke it in My account."
 Words = tuple[tuple[str, ...], dict[str, Any]]
 # Argparse's names and keywords.
 OPTIONS: Final[tuple[Words, ...]] = (
@@ -58,15 +61,20 @@ class OwnStore:
     url: str
     find_token: Callable[[], str]
     check: Callable[[str, dict[str, Any]], dict[str, Any]]  # as `ask_server`, for a token and a place
-    give_up: Callable[[str], object]  # a token that was made, and then nothing was connected
 
 
-def connect(options: dict[str, Any], ledger: Ledger, own: OwnStore | None = None) -> list[str]:
-    """Ask, plan, write unless it is only shown, and say what happens from now on."""
+def connect(
+    options: dict[str, Any],
+    ledger: Ledger,
+    own: OwnStore | None = None,
+    revoke: Callable[[str, str], bool] = revoke_at,
+) -> list[str]:
+    """Ask the server, plan the files and write them, except with --dry-run."""
     client, is_trial = options["client"], options["dry_run"]
-    spec, parts = spec_of(client, options["scope"]), _read_parts(options["hooks"])
+    spec, parts, notes = _choose(options)
     places, url = read_places(options["place"]), _read_url(options, own)
-    known = str(hook_settings(ledger, client).get("token", ""))
+    former = hook_settings(ledger, client)
+    known = str(former.get("token", ""))
     wish = Wish(
         client, url, known or _HIDDEN, options["scope"], parts, Path.home(), Path.cwd(), ledger.folder
     )
@@ -75,28 +83,55 @@ def connect(options: dict[str, Any], ledger: Ledger, own: OwnStore | None = None
         lines = [_describe(change, is_trial=True) for change in changes]
         shown = [change.snippet.replace(wish.token, _HIDDEN) for change in changes]
         lines += [f"\n{change.path}:\n\n{text}\n" for change, text in zip(changes, shown, strict=True)]
-        return [*lines, *_agents_lines(options), *filter(None, [spec.note])]
+        return [*lines, *_agents_lines(options), *notes]
+    if not changes:
+        raise InvalidInput(" ".join([f"{spec.title} has nothing but hooks here.", *notes]), field="hooks")
     if all(change.refusal for change in changes):
         by_hand = "\n".join(_describe(change, is_trial=False) for change in changes)
         hint = f"No token was made: 'loci token create --for {client}' makes one."
         raise NotMergeable(by_hand.replace(wish.token, _HIDDEN), hint=hint)
-    token = options["token"] or (exchange_code(url, options["code"]) if options["code"] else "")
-    is_own = not token
-    token = token or (own.find_token() if own else "")
+    token = own.find_token() if own else options["token"] or exchange_code(url, options["code"])
     try:
         place = {"cwd": str(Path.cwd()), "loci": place_of(str(Path.cwd()), {"places": places})}
-        told = own.check(token, place) if own and is_own else ask_server(url, token, place)
+        told = own.check(token, place) if own else ask_server(url, token, place)
         _check_rights(told, spec, parts, places)
-    except LociError:
-        if own and is_own and token != known:
-            own.give_up(token)
+    except LociError as error:
+        if token not in (known, options["token"]) and not revoke(url, token):
+            error.hint = f"{error.hint} The token that was made {_STILL}"
         raise
     wish = replace(wish, token=token)
     changes = plan(wish)
     write_hook_settings(wish, ledger, places)
     apply(wish, ledger, changes)
     lines = [_describe(change, is_trial=False) for change in changes]
-    return [*lines, *_agents_lines(options), *_explain(wish, spec, told), *filter(None, [spec.note])]
+    lines += [*_agents_lines(options), *_explain(wish, spec, told), *notes]
+    return lines + _end_token("The former", former, ledger, revoke)
+
+
+def _end_token(
+    which: str, former: dict[str, Any], ledger: Ledger, revoke: Callable[[str, str], bool]
+) -> list[str]:
+    """Revoke the token of former hook settings, unless a connection still uses it; a line says what became of it."""
+    url, token = str(former.get("url", "")), str(former.get("token", ""))
+    files = [
+        *ledger.folder.glob("*.json"),
+        *(Path(name) for noted in ledger.read().values() for name in noted),
+    ]
+    if not token or any(token.encode() in file.read_bytes() for file in files if file.exists()):
+        return []
+    return [f"{which} token is revoked." if revoke(url, token) else f"{which} token {_STILL}"]
+
+
+def _choose(options: dict[str, Any]) -> tuple[ClientSpec, tuple[str, ...], list[str]]:
+    """The client, the parts of its hooks, and notes; a project's hooks need a program on the PATH, as its files are shared."""
+    spec, parts = spec_of(options["client"], options["scope"]), _read_parts(options["hooks"])
+    notes = [spec.note] if spec.note else []
+    if options["scope"] == PROJECT and spec.has_hooks and parts and not shutil.which(PROGRAM):
+        parts, notes = (
+            (),
+            [*notes, f"Its hooks are left out: there is no program {PROGRAM} here. Loci brings it."],
+        )
+    return spec, parts, notes
 
 
 def _agents_lines(options: dict[str, Any]) -> list[str]:
@@ -142,10 +177,13 @@ def _explain(wish: Wish, spec: ClientSpec, told: dict[str, Any]) -> list[str]:
     return [*lines, f"Restart {spec.title}: it reads its files when it starts."]
 
 
-def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
-    """Take Loci out of a client's files."""
+def remove(
+    options: dict[str, Any], ledger: Ledger, revoke: Callable[[str, str], bool] = revoke_at
+) -> list[str]:
+    """Take Loci out of a client's files, and revoke the token with the last of them."""
     client, scope, is_trial = options["client"], options["scope"], options["dry_run"]
-    if not ledger.files(key_of(client, scope)) and not hook_settings(ledger, client):
+    former = hook_settings(ledger, client)
+    if not ledger.files(key_of(client, scope)) and not former:
         raise NotFound(
             f"{client} is not connected.",
             hint="'connect --status' shows what is connected.",
@@ -157,7 +195,7 @@ def remove(options: dict[str, Any], ledger: Ledger) -> list[str]:
     ]
     if scope == PROJECT:
         lines += change_agents_files(Path.cwd(), "", is_removed=True, dry_run=is_trial)
-    return lines
+    return lines if is_trial else lines + _end_token("Its", former, ledger, revoke)
 
 
 def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
@@ -174,7 +212,7 @@ def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
                 "client": client,
                 "files": files,
                 "url": url,
-                "token": _try_token(url, token, spec),
+                "token": _try_token(url, token, spec, tuple(found.get("parts", HOOK_PARTS))),
                 "note": spec.note,
             }
         )
@@ -184,10 +222,10 @@ def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
     return rows, "\n".join(lines) or "No client is connected. Connect one: loci connect claude-code"
 
 
-def _try_token(url: str, token: str, spec: ClientSpec) -> str:
+def _try_token(url: str, token: str, spec: ClientSpec, parts: tuple[str, ...]) -> str:
     """ "valid", or why the token is of no use."""
     try:
-        _check_rights(ask_server(url, token, {}), spec, tuple(HOOK_PARTS), {})
+        _check_rights(ask_server(url, token, {}), spec, parts, {})
     except LociError as error:
         return str(error)
     return "valid"

@@ -1,4 +1,4 @@
-"""What the client asks of the server before it writes anything: who a token is, and a token for a one-time code."""
+"""What the client asks of the server: a token for a one-time code, who a token is, and the end of a token."""
 
 import json
 import platform
@@ -6,7 +6,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from access.errors import InvalidInput, NotAuthenticated, NotPermitted, Unavailable
+from access.errors import InvalidInput, LociError, NotAuthenticated, NotPermitted, Unavailable
 from storage.version import __version__
 
 _WAIT_S = 15.0
@@ -29,7 +29,7 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
     """Who the token is, what it may, the group of the place (`cwd`, `loci`), and a memory of it: `TokenCheck` as JSON.
 
     Raises:
-        Unavailable: there is no answer, or not one of Loci.
+        Unavailable: there is no answer, it is not one of Loci, or the server asks to wait or has a fault.
         NotAuthenticated: the token is wrong.
         NotPermitted: it may be used here alone.
         InvalidInput: the server has another version.
@@ -43,6 +43,17 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
             field="url",
         )
     return told
+
+
+def revoke_at(url: str, token: str) -> bool:
+    """Have the server revoke the token; False if it may still work."""
+    try:
+        _post(f"{url}/connect/revoke", {}, token)
+    except NotAuthenticated:  # it does not work any more
+        return True
+    except LociError:
+        return False
+    return True
 
 
 def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
@@ -73,5 +84,6 @@ def _refusal(error: HTTPError, site: str) -> Exception:
             f"What answers at {site} is not a Loci of this version (status {error.code}).",
             hint="Correct the address.",
         )
-    hint = "Take a new line of the page My account, Connect your client."
-    return (NotAuthenticated if error.code == 401 else NotPermitted)(message, hint=hint)
+    kind = NotAuthenticated if error.code == 401 else NotPermitted
+    passes = error.code == 429 or error.code >= 500
+    return (Unavailable if passes else kind)(message, hint=str(said.get("hint", "")))

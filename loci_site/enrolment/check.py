@@ -1,4 +1,4 @@
-"""What a token is good for, as `connect` asks before it writes a file."""
+"""A token's owner, rights and group."""
 
 from dataclasses import dataclass
 from typing import Any

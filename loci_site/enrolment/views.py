@@ -1,15 +1,16 @@
-"""`/connect/`: the client to download, the exchange of a code for a token, and the check of a token."""
+"""`/connect/`: the client to download, the exchange of a code for a token, and a token's check and end."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from access.actor import Via
+from access.actor import Actor, Via
 from access.errors import LociError, NotAuthenticated, TooManyAttempts
+from access.models import ApiToken
 from access.sign_in.client_address import address_of
 from access.sign_in.lockouts import count_failed_token
-from access.tokens import actor_for_secret, bearer_secret
+from access.tokens import actor_for_secret, bearer_secret, revoke_token
 from access.tokens.enrolment import exchange_client_code
 from loci_site.enrolment.check import check_token
 from loci_site.enrolment.wheel import client_wheel
@@ -18,7 +19,7 @@ from loci_site.hooks.views import parse_body
 
 @require_safe
 def download(request: HttpRequest, name: str) -> HttpResponse:
-    """The client, the same for everybody: nothing in it is secret."""
+    """The client's file. Contains no secret."""
     wheel = client_wheel()
     if name != wheel.name:
         text = "No file has this name. My account, Connect your client, has the line of this version.\n"
@@ -45,12 +46,28 @@ def exchange(request: HttpRequest) -> JsonResponse:
 @require_POST
 def check(request: HttpRequest) -> JsonResponse:
     """Who the token is, and what it may; a `TokenCheck`."""
-    secret = bearer_secret(request.headers.get("Authorization", ""))
     try:
-        actor = actor_for_secret(secret, via=Via.REST, origin=request.headers.get("Origin", ""))
-        return JsonResponse(check_token(actor, parse_body(request)))
+        return JsonResponse(check_token(_actor_of(request), parse_body(request)))
     except LociError as error:
         return _refuse(request, error)
+
+
+@csrf_exempt  # as above
+@never_cache
+@require_POST
+def revoke(request: HttpRequest) -> JsonResponse:
+    """Revoke the token that asks."""
+    try:
+        actor = _actor_of(request)
+        revoke_token(actor, ApiToken.objects.get(id=str(actor.token_id)))
+    except LociError as error:
+        return _refuse(request, error)
+    return JsonResponse({})
+
+
+def _actor_of(request: HttpRequest) -> Actor:
+    secret = bearer_secret(request.headers.get("Authorization", ""))
+    return actor_for_secret(secret, via=Via.REST, origin=request.headers.get("Origin", ""))
 
 
 def _refuse(request: HttpRequest, error: LociError) -> JsonResponse:

@@ -20,14 +20,14 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
     ) -> None:
         """Store the hash of a code; the toolkit would store the code itself until it is used."""
         super().save_authorization_code(
-            client_id, {**code, "code": hash_code(code["code"])}, request, *args, **kwargs
+            client_id, {**code, "code": _hash_code(code["code"])}, request, *args, **kwargs
         )
 
     def validate_code(
         self, client_id: str, code: str, client: Any, request: Request, *args: Any, **kwargs: Any
     ) -> bool:
         """Find the code by its hash; it also needs a live consent. A code that was used before ends its tokens."""
-        found: bool = super().validate_code(client_id, hash_code(code), client, request, *args, **kwargs)
+        found: bool = super().validate_code(client_id, _hash_code(code), client, request, *args, **kwargs)
         if not found:
             _end_tokens_of(code, client)
         return found and live_connection(request.user, client) is not None
@@ -37,7 +37,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
     ) -> None:
         """Delete the code by its hash. If another request used it at the same time, the tokens of both end."""
         try:
-            super().invalidate_authorization_code(client_id, hash_code(code), request, *args, **kwargs)
+            super().invalidate_authorization_code(client_id, _hash_code(code), request, *args, **kwargs)
         except InvalidGrantError:
             _end_tokens_of(code, request.client)
             raise
@@ -46,16 +46,16 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
         self, client_id: str, code: str, redirect_uri: str, client: Any, *args: Any, **kwargs: Any
     ) -> bool:
         same: bool = super().confirm_redirect_uri(
-            client_id, hash_code(code), redirect_uri, client, *args, **kwargs
+            client_id, _hash_code(code), redirect_uri, client, *args, **kwargs
         )
         return same
 
     def get_code_challenge(self, code: str, request: Request) -> str | None:
-        challenge: str | None = super().get_code_challenge(hash_code(code), request)
+        challenge: str | None = super().get_code_challenge(_hash_code(code), request)
         return challenge
 
     def get_code_challenge_method(self, code: str, request: Request) -> str | None:
-        method: str | None = super().get_code_challenge_method(hash_code(code), request)
+        method: str | None = super().get_code_challenge_method(_hash_code(code), request)
         return method
 
     def validate_refresh_token(
@@ -79,7 +79,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
     def _check_and_set_request_resource(self, request: Request) -> None:
         code = getattr(request, "code", None)
         if code:
-            request.code = hash_code(code)  # by which the toolkit finds it
+            request.code = _hash_code(code)  # by which the toolkit finds it
         try:
             super()._check_and_set_request_resource(request)
         finally:
@@ -93,7 +93,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
             )
 
 
-def hash_code(code: str) -> str:
+def _hash_code(code: str) -> str:
     """SHA-256 of a code, the form in which it is stored."""
     return hashlib.sha256(code.encode()).hexdigest()
 

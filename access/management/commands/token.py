@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.utils import timezone
 
 from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.answers import Answer, ShownAs
@@ -33,6 +31,7 @@ from access.tokens import (
     NewToken,
     actor_for_token,
     create_token,
+    expiry_after,
     operator,
     resume_token,
     revoke_token,
@@ -69,7 +68,6 @@ def create(options: dict[str, Any]) -> CommandAnswer:
             hint=f"Add --group {default.slug}.",
             field="default_group",
         )
-    days = settings.LOCI.access.token_days if options["days"] is None else options["days"]
     scopes = ALL_SCOPES if options["admin"] else options["scopes"].split(",")
     make = (
         partial(make_client_token, client=options["for"])
@@ -82,7 +80,7 @@ def create(options: dict[str, Any]) -> CommandAnswer:
         name=options["name"],
         groups=groups,
         default_group=default,
-        expires_at=timezone.now() + timedelta(days=days) if days else None,
+        expires_at=expiry_after(options["days"]),
     )
     connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
     return CommandAnswer(

@@ -24,7 +24,7 @@ from loci_site.clients.main import (
     remove,
     show_status,
 )
-from loci_site.clients.server import ask_server
+from loci_site.clients.server import ask_server, revoke_at
 from loci_site.enrolment.check import check_token
 
 EXAMPLES: Final = """\
@@ -60,9 +60,9 @@ class Command(LociCommand):
             return CommandAnswer(*show_status(ledger))
         check_words(options)
         if options["remove"]:
-            lines = _disconnect(options, ledger)
+            lines = remove(options, ledger, _revoke)
         else:
-            lines = connect(options, ledger, None if options["url"] else _own_store(options, ledger))
+            lines = connect(options, ledger, None if options["url"] else _own_store(options, ledger), _revoke)
         return CommandAnswer({"lines": lines}, "\n".join(lines))
 
 
@@ -88,14 +88,12 @@ def _own_store(options: dict[str, Any], ledger: Ledger) -> OwnStore:
             return ask_server(url, token, place)
         return check_token(actor_for_secret(token, via=Via.COMMAND), place)
 
-    return OwnStore(url, find_token, check, revoke_secret)
+    return OwnStore(url, find_token, check)
 
 
-def _disconnect(options: dict[str, Any], ledger: Ledger) -> list[str]:
-    """Take Loci out of the files, and revoke the token with the last of them."""
-    secret = str(hook_settings(ledger, options["client"]).get("token", ""))
-    lines = remove(options, ledger)
-    if not options["dry_run"] and not hook_settings(ledger, options["client"]):
-        with suppress(DatabaseError):  # a machine without a store of its own
-            lines += ["Its token is revoked."] if revoke_secret(secret) else []
-    return lines
+def _revoke(url: str, secret: str) -> bool:
+    """As `revoke_at`; a token of the store here needs no server."""
+    with suppress(DatabaseError):  # a machine without a store of its own
+        if revoke_secret(secret):
+            return True
+    return revoke_at(url, secret)

@@ -1,13 +1,18 @@
 """`loci connect` as a person types it, in a home and a project of their own, where no server runs."""
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from access.models import ApiToken, Group
-from access.tokens.enrolment import exchange_client_code, show_client_code
+from access.tokens.enrolment import exchange_client_code
+from access.tokens.pairing import pair, show_code
 from tests.acceptance.house import command
 from tests.people import alice, bob, ledger, person
 
@@ -92,11 +97,35 @@ def test_a_file_that_is_left_alone_makes_no_token(tmp_path: Path) -> None:
 
 def test_a_token_for_a_client_has_what_it_needs_whoever_makes_it(bob: User) -> None:
     made = json.loads(command("token", "create", "laptop", "--for", "claude-code", "--json"))
-    by_code = exchange_client_code(show_client_code(person(bob), bob, "claude-code").code)
+    by_code = exchange_client_code(show_code(person(bob), bob, "claude-code").code)
     command("connect", "claude-code")
     scopes = ["hook", "read", "write"]
     assert made["scopes"] == by_code.token.scopes == scopes
     assert [token.scopes for token in ApiToken.objects.all()] == [scopes] * 3
+
+
+def test_a_former_token_ends_once_no_file_has_it(ledger: Group) -> None:
+    connect = ("connect", "claude-code")
+    command(*connect)
+    assert "former token" not in command(*connect, "--scope", "project", "--group", "ledger")
+    assert [token.is_valid() for token in ApiToken.objects.all()] == [True, True]
+    assert "The former token is revoked." in command(*connect, "--group", "ledger")
+    assert [token.state for token in ApiToken.objects.order_by("key")][1:] == ["revoked", "valid"]
+    assert "token is revoked" not in command(*connect, "--remove", "--scope", "project")
+    assert "Its token is revoked." in command(*connect, "--remove")
+    assert ApiToken.objects.order_by("key")[2].state == "revoked"
+
+
+def test_every_way_to_a_token_has_the_default_lifetime(bob: User, settings: Any) -> None:
+    settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_days=30))
+    command("token", "create", "laptop", "--for", "claude-code")
+    command("connect", "claude-code")
+    exchange_client_code(show_code(person(bob), bob, "claude-code").code)
+    pair(show_code(person(bob), bob).code, origin="chrome-extension://abcdef")
+    ends = [token.expires_at - timezone.now() for token in ApiToken.objects.all() if token.expires_at]
+    assert [timedelta(days=29) < left <= timedelta(days=30) for left in ends] == [True] * 4
+    forever = json.loads(command("token", "create", "operator", "--days", "0", "--json"))
+    assert forever["expires_at"] is None
 
 
 def test_a_project_gets_no_secret(tmp_path: Path) -> None:
@@ -104,6 +133,17 @@ def test_a_project_gets_no_secret(tmp_path: Path) -> None:
     text = (tmp_path / "project" / ".mcp.json").read_text()
     assert "Bearer ${LOCI_TOKEN}" in text
     command("connect", "claude-code", "--remove", "--scope", "project")
+
+
+def test_a_project_s_hooks_need_their_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "loci-hook"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert "nothing but hooks" in command("connect", "copilot-cli", "--scope", "project")
+    assert not ApiToken.objects.exists()
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    assert "left out" not in command("connect", "copilot-cli", "--scope", "project")
+    assert "loci-hook" in (tmp_path / "project" / ".github" / "hooks" / "loci.json").read_text()
 
 
 def test_lines_for_agents_are_written_once_and_taken_out(tmp_path: Path, ledger: Group) -> None:

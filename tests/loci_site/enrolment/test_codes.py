@@ -16,7 +16,7 @@ from django.utils import timezone
 from access.clients import CLIENTS
 from access.errors import InvalidInput, NotAuthenticated, NotPermitted
 from access.models import ApiToken, AuditEntry, Group, Pairing
-from access.tokens.enrolment import exchange_client_code, show_client_code
+from access.tokens.enrolment import exchange_client_code
 from access.tokens.pairing import show_code
 from loci_site import __version__
 from loci_site.enrolment.wheel import client_wheel
@@ -36,7 +36,7 @@ def post(path: str, sent: Any, secret: str = "") -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_code_becomes_the_persons_token_for_this_client_once(bob: User, client: str) -> None:
-    code = show_client_code(person(bob), bob, client).code
+    code = show_code(person(bob), bob, client).code
     assert code not in json.dumps([*Pairing.objects.values()], default=str)
     status, made = post("token", {"code": code, "machine": "laptop"})
     [token] = ApiToken.objects.all()
@@ -49,9 +49,9 @@ def test_a_code_becomes_the_persons_token_for_this_client_once(bob: User, client
 
 
 def test_a_code_ends_after_ten_minutes_with_the_next_one_and_with_its_person(bob: User) -> None:
-    first = show_client_code(person(bob), bob, "codex")
+    first = show_code(person(bob), bob, "codex")
     assert timedelta(minutes=9) < first.expires_at - timezone.now() <= timedelta(minutes=10)
-    second, other = (show_client_code(person(bob), bob, name).code for name in ("codex", "gemini"))
+    second, other = (show_code(person(bob), bob, name).code for name in ("codex", "gemini"))
     with pytest.raises(NotAuthenticated):
         exchange_client_code(first.code)
     Pairing.objects.filter(client="codex").update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -62,16 +62,20 @@ def test_a_code_ends_after_ten_minutes_with_the_next_one_and_with_its_person(bob
     assert not ApiToken.objects.exists()
 
 
+def test_no_code_begins_as_an_option_does(bob: User) -> None:
+    assert all(show_code(person(bob), bob, "codex").code.isalnum() for _ in range(30))
+
+
 def test_a_code_is_for_oneself_and_a_known_client(bob: User, charlie: User) -> None:
     with pytest.raises(NotPermitted):
-        show_client_code(person(charlie), bob, "codex")
+        show_code(person(charlie), bob, "codex")
     with pytest.raises(InvalidInput):
-        show_client_code(person(bob), bob, "notepad")
+        show_code(person(bob), bob, "notepad")
 
 
 def test_guesses_are_limited_by_address_and_void_no_code(bob: User, settings: Any) -> None:
     settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_failures=5))
-    code, digits = show_client_code(person(bob), bob, "codex").code, show_code(person(bob), bob).code
+    code, digits = show_code(person(bob), bob, "codex").code, show_code(person(bob), bob).code
     assert post("token", {"code": digits})[0] == 401
     statuses = [post("token", {"code": f"guess-{number}"})[0] for number in range(7)]
     assert statuses[0] == 401
@@ -116,3 +120,12 @@ def test_a_token_is_told_who_it_is_and_what_its_folder_would_get(
     assert post("check", {}, make_token(bob, scopes=("write",))[1])[1]["example"] == ""
     assert post("check", {}, "loci_wrong")[0] == 401
     assert post("check", {})[0] == 401
+
+
+def test_a_token_ends_itself_alone(bob: User) -> None:
+    (token, secret), (other, _) = make_token(bob), make_token(bob)
+    assert post("revoke", {}, secret) == (200, {})
+    for each in (token, other):
+        each.refresh_from_db()
+    assert (token.state, other.is_valid()) == ("revoked", True)
+    assert post("revoke", {}, secret)[0] == post("revoke", {})[0] == 401

@@ -163,5 +163,54 @@ def test_what_is_wrong_is_said_and_nothing_is_written(server: Running, laptop: L
     assert list(laptop.folder.iterdir()) == []
 
 
+def states(server: Running) -> list[str]:
+    """The states of the tokens, newest first."""
+    return [token["state"] for token in json.loads(manage(server.home, "token", "list", "--json").stdout)]
+
+
+def test_a_token_that_nothing_was_connected_with_is_given_back(server: Running, laptop: Laptop) -> None:
+    before = states(server)
+    done = laptop.run(f"{line_for(server, 'cursor')} --place {laptop.folder}=none")
+    assert (done.returncode, done.stderr.count("The token reaches no group 'none'")) == (1, 1)
+    assert "may still work" not in done.stderr
+    assert states(server) == ["revoked", *before]
+    assert laptop.files() == set()
+
+
+def test_the_server_hears_of_replaced_and_removed_connections(server: Running, laptop: Laptop) -> None:
+    before = states(server)
+    first, second = line_for(server, "gemini"), line_for(server, "zed")
+    assert "former token" not in laptop.run(first).stdout
+    assert "The former token is revoked." in laptop.run(line_for(server, "gemini")).stdout
+    assert laptop.run(second).returncode == 0
+    assert states(server) == ["valid", "valid", "revoked", *before]
+    file = first.partition(" connect gemini ")[0]
+    assert "Its token is revoked." in laptop.run(f"{file} connect gemini --remove").stdout
+    assert states(server) == ["valid", "revoked", "revoked", *before]
+    settings = laptop.home / ".loci" / "hooks" / "zed.json"
+    settings.write_text(settings.read_text().replace(f":{server.port}", ":9"))
+    said = laptop.run(f"{file} connect zed --remove").stdout
+    assert "Its token may still work: revoke it in My account." in said
+    assert laptop.files() == set()
+
+
+def test_status_asks_for_no_more_than_was_connected(server: Running, laptop: Laptop) -> None:
+    made = manage(server.home, "token", "create", "plain", "--user", "nora", "--json")
+    secret, site = json.loads(made.stdout)["secret"], f"http://127.0.0.1:{server.port}"
+    file = line_for(server, "claude-code").partition(" connect claude-code ")[0]
+    words = f"connect claude-code --url {site} --token {secret}"
+    assert "lacks the scope hook" in laptop.run(f"{file} {words}").stderr
+    assert laptop.run(f"{file} {words} --hooks none").returncode == 0
+    assert "token valid" in laptop.run(f"{file} connect --status").stdout
+
+
+def test_a_project_gets_no_hooks_whose_program_is_missing(server: Running, laptop: Laptop) -> None:
+    done = laptop.run(f"{line_for(server, 'gemini')} --scope project")
+    assert done.returncode == 0, done.stderr
+    assert "Its hooks are left out" in done.stdout
+    assert "Injected" not in done.stdout
+    assert "loci-hook" not in (laptop.folder / ".gemini" / "settings.json").read_text()
+
+
 def test_a_start_renews_the_hook_program_that_is_there(server: Running) -> None:
     assert (server.home / "hooks" / "loci-hook" / "__main__.py").is_file()
