@@ -316,6 +316,10 @@ def _check_new_token(name: str, scopes: frozenset[str], expires_at: datetime | N
             "A token needs a name.", hint="Name it after the agent that will use it.", field="name"
         )
     refuse_unstorable(name, field="name")
+    if not name.isprintable():
+        raise InvalidInput(
+            "A token's name is one line of text.", hint="Leave out control characters.", field="name"
+        )
     unknown = scopes - ALL_SCOPES
     if unknown or not scopes:
         allowed = ", ".join(sorted(ALL_SCOPES))

@@ -98,7 +98,8 @@ def take_code(code: str, *, is_browsers: bool) -> Pairing | None:
 
 def _hash_code(code: str) -> str:
     """The keyed hash under which a code is stored."""
-    return salted_hmac("access.tokens.pairing", code, algorithm="sha256").hexdigest()
+    sent = code.encode(errors="replace")  # JSON may hold half of a pair of UTF-16
+    return salted_hmac("access.tokens.pairing", sent, algorithm="sha256").hexdigest()
 
 
 def delete_old_codes() -> int:

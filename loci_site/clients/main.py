@@ -29,7 +29,7 @@ from loci_site.clients.connect import (
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import NotMergeable
 from loci_site.clients.program import PROGRAM
-from loci_site.clients.server import ask_server, exchange_code, revoke_at
+from loci_site.clients.server import ask_server, checked_token, exchange_code, revoke_at
 from loci_site.hooks.client import place_of
 from storage.version import __version__
 
@@ -90,7 +90,10 @@ def connect(
         by_hand = "\n".join(_describe(change, is_trial=False) for change in changes)
         hint = f"No token was made: 'loci token create --for {client}' makes one."
         raise NotMergeable(by_hand.replace(wish.token, _HIDDEN), hint=hint)
-    token = own.find_token() if own else options["token"] or exchange_code(url, options["code"])
+    if own:
+        token = own.find_token()
+    else:
+        token = checked_token(options["token"]) if options["token"] else exchange_code(url, options["code"])
     try:
         place = {"cwd": str(Path.cwd()), "loci": place_of(str(Path.cwd()), {"places": places})}
         told = own.check(token, place) if own else ask_server(url, token, place)

@@ -2,7 +2,9 @@
 
 import json
 import platform
-from typing import Any
+import re
+from http.client import HTTPException
+from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
@@ -11,6 +13,10 @@ from storage.version import __version__
 
 _WAIT_S = 15.0
 _MAX_ANSWER = 1 << 20
+_MAX_SHOWN = 1000  # characters of a text that a server sent
+# What clients put into a header: some of them expand ${NAME} there.
+_TOKEN: Final = re.compile(r"loci_[A-Za-z0-9_-]{20,100}")
+_CHECKED: Final = {"version": str, "user": str, "group": str, "example": str, "scopes": list, "groups": list}
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -22,7 +28,18 @@ class _NoRedirect(HTTPRedirectHandler):
 
 def exchange_code(url: str, code: str) -> str:
     """The token for a one-time code. Raises LociError."""
-    return str(_post(f"{url}/connect/token", {"code": code, "machine": platform.node()}).get("token", ""))
+    return checked_token(
+        _post(f"{url}/connect/token", {"code": code, "machine": platform.node()}).get("token")
+    )
+
+
+def checked_token(token: object) -> str:
+    """The token. Raises InvalidInput if it is none of Loci's."""
+    if isinstance(token, str) and _TOKEN.fullmatch(token):
+        return token
+    raise InvalidInput(
+        "This is no token of Loci.", hint="One begins with loci_ and has no spaces or signs.", field="token"
+    )
 
 
 def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
@@ -35,6 +52,8 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
         InvalidInput: the server has another version.
     """
     told = _post(f"{url}/connect/check", place, token)
+    if not all(isinstance(told.get(name), kind) for name, kind in _CHECKED.items()):
+        raise _not_loci(url, "it does not say who the token is")
     theirs = str(told.get("version", ""))
     if theirs.split(".")[:2] != __version__.split(".")[:2]:
         raise InvalidInput(
@@ -63,10 +82,10 @@ def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]
     try:
         request = Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - http or https, looked at before
         with build_opener(_NoRedirect, ProxyHandler({})).open(request, timeout=_WAIT_S) as answer:
-            return dict(json.loads(answer.read(_MAX_ANSWER)))
+            return _shown(dict(json.loads(answer.read(_MAX_ANSWER))))
     except HTTPError as error:
         raise _refusal(error, site) from None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise Unavailable(
             f"No Loci answers at {site} ({reason}).",
@@ -74,16 +93,28 @@ def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]
         ) from None
 
 
+def _shown(value: Any) -> Any:
+    """An answer's texts as a terminal may show them."""
+    if isinstance(value, str):
+        return "".join(filter(str.isprintable, " ".join(value.split())))[:_MAX_SHOWN]
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    return {str(key): _shown(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _not_loci(site: str, why: str) -> Unavailable:
+    return Unavailable(
+        f"What answers at {site} is not a Loci of this version ({why}).", hint="Correct the address."
+    )
+
+
 def _refusal(error: HTTPError, site: str) -> Exception:
     """What the server said, with what to do about it."""
     try:
-        said = dict(json.loads(error.read(_MAX_ANSWER)))
+        said = _shown(dict(json.loads(error.read(_MAX_ANSWER))))
         message = f"{site} refused: {said['message']}"
-    except (OSError, ValueError, TypeError, KeyError):
-        return Unavailable(
-            f"What answers at {site} is not a Loci of this version (status {error.code}).",
-            hint="Correct the address.",
-        )
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, HTTPException):
+        return _not_loci(site, f"status {error.code}")
     kind = NotAuthenticated if error.code == 401 else NotPermitted
     passes = error.code == 429 or error.code >= 500
     return (Unavailable if passes else kind)(message, hint=str(said.get("hint", "")))

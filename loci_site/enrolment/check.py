@@ -1,5 +1,6 @@
 """A token's owner, rights and group."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,9 @@ class TokenCheck(Answer):
 def check_token(actor: Actor, place: Any) -> dict[str, Any]:
     """`TokenCheck` of the actor at a place, which is sent as the hooks send it (`cwd`, `loci`)."""
     scopes, reader = sorted(actor.scopes), working_actor(actor)
+    place = json.loads(
+        json.dumps(place, ensure_ascii=False).encode(errors="replace")
+    )  # no halves of pairs of UTF-16
     group = group_of_place(reader, read_place(place)) if isinstance(place, dict) else None
     text = ""
     if group is not None and READ in actor.scopes:

@@ -35,7 +35,7 @@ def exchange(request: HttpRequest) -> JsonResponse:
     sent = parse_body(request)
     code, machine = (sent.get("code"), sent.get("machine")) if isinstance(sent, dict) else ("", "")
     try:
-        made = exchange_client_code(str(code), machine=str(machine or ""))
+        made = exchange_client_code(str(code), machine="".join(filter(str.isprintable, str(machine or ""))))
     except LociError as error:
         return _refuse(request, error)
     return JsonResponse({"token": made.secret, "scopes": made.token.scopes}, status=201)
