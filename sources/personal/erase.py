@@ -46,6 +46,7 @@ from storage.changes import keeping_nothing
 _PURGED_AT_ONCE: Final = 50  # memories in one transaction
 _ROWS_AT_ONCE: Final = 500
 _REASON: Final = "erasure of a person"
+_ERASE: Final = "erase"  # the action that the log has for an account's end
 # Tables whose rows about the person are deleted, not renamed: what they asked, and what they said of the answers.
 _DELETED: Final[tuple[type[Model], ...]] = (RecallLog, Feedback)
 # Other keys under which the log names people: members, owners of tokens, successors, and whose date a merge took.
@@ -95,8 +96,9 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
 
     Raises:
         NotPermitted: the actor may not manage users.
+        Conflict: the person is erased already.
     """
-    check_may_manage(actor)
+    _check_may_erase(actor, user)
     going, staying, samples = set[int](), list[str](), list[str]()
     for rows, is_free in _sorted_memories(user, on_done):
         if is_free:
@@ -111,7 +113,7 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
         Feedback.objects.filter(named(user, "actor")).count(),
         Upload.objects.filter(user=user).count(),
         ApiToken.objects.filter(user=user).count(),
-        len(set(_telling_payloads(user))),
+        len(_telling_payloads(user)),
     )
     renamed = {f"{rows.model._meta.model_name}.{column}": rows.count() for column, rows in _naming_rows(user)}
     rows_of_memories = Memory.objects.filter(named(user, "author_name")).values_list("root", "key")
@@ -137,9 +139,10 @@ def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
 
     Raises:
         NotPermitted: the actor may not manage users.
-        Conflict: the person is the last active superuser, or a memory was built on just now. What is done stays done.
+        Conflict: the person is erased already or the last active superuser, or a memory was built on just now. What is done
+            stays done.
     """
-    check_may_manage(actor)
+    _check_may_erase(actor, user)
     if user.is_active:
         change_person(actor, user, PersonChange(is_active=False))
     begin_purge(connection)
@@ -162,6 +165,12 @@ def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
                 named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
         _delete_account(actor, user)
     transaction.on_commit(lambda: end_purge(connection))
+
+
+def _check_may_erase(actor: Actor, user: User) -> None:
+    check_may_manage(actor)
+    if user.get_username() == pseudonym_of(user):
+        raise Conflict(f"'{user}' is erased already.")
 
 
 def _sorted_memories(user: User, on_done: Done) -> Iterator[tuple[list[Memory], bool]]:
@@ -273,20 +282,27 @@ def _rows_saying(
             yield pk
 
 
-def _telling_payloads(user: User) -> Iterator[int]:
-    """The keys of the payloads of the log that name the person, or tell of them, their tokens, threads and checkpoints."""
+def _telling_payloads(user: User) -> set[int]:
+    """The keys of the payloads of the log that name the person, or tell of them, their tokens, threads and checkpoints.
+
+    Not those of an erasure itself: a verification and a restore need them.
+    """
     tokens = (f"token:{id_}" for id_ in ApiToken.objects.filter(user=user).values_list("id", flat=True))
     about = Q(entry__subject__in=[f"user:{user.get_username()}", *tokens])
     named_threads = Q(entry__operation__in=(Operation.THREAD, Operation.CHECKPOINT)) & named(
         user, "entry__actor"
     )
-    yield from AuditPayload.objects.filter(about | named_threads).values_list("pk", flat=True)
-    yield from _rows_saying(user, AuditPayload, "payload", NAMING | _LOGGED)
+    found = AuditPayload.objects.filter(about | named_threads).values_list("pk", flat=True)
+    needed = AuditPayload.objects.filter(
+        entry__operation=Operation.PERSON, payload__action__in=(CLEARED, _ERASE)
+    )
+    saying = _rows_saying(user, AuditPayload, "payload", NAMING | _LOGGED)
+    return {*found, *saying} - {*needed.values_list("pk", flat=True)}
 
 
 def _clear_payloads(actor: Actor, user: User) -> None:
     """Destroy these payloads, and log which: else a verification would miss them."""
-    for some in batches(set(_telling_payloads(user)), _ROWS_AT_ONCE):
+    for some in batches(_telling_payloads(user), _ROWS_AT_ONCE):
         with transaction.atomic():
             chains = dict[str, list[int]]()
             rows = AuditEntry.objects.filter(pk__in=some, origin=audit.OWN).order_by("seq")
@@ -339,4 +355,4 @@ def _delete_account(actor: Actor, user: User) -> None:
         user.set_unusable_password()
         user.save()
         # The change is how a restore sees that the account was closed since.
-        log_about(actor, user, {"action": "erase", "changes": {"is_active": [True, False]}})
+        log_about(actor, user, {"action": _ERASE, "changes": {"is_active": [True, False]}})

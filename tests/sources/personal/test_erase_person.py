@@ -120,6 +120,18 @@ def test_the_log_is_whole_and_the_doctor_finds_nothing_new(who: User) -> None:
     assert {each.check: each.verdict for each in examine(operator()).findings} == before
 
 
+def test_a_second_erasure_is_refused_and_the_log_stays_whole(who: User) -> None:
+    erased(who)
+    for step in (erased, lambda user: run("erase", pseudonym_of(user), "--yes")):
+        with pytest.raises((Conflict, CommandError), match="erased already"):
+            step(who)
+    # Whatever asks for it: the rows of the erasure itself keep what they say.
+    erase._clear_payloads(operator(), User.objects.get(pk=who.pk))
+    assert is_log_whole()
+    ends = AuditEntry.objects.filter(operation="person", payload_row__payload__action="erase")
+    assert ends.get().payload["changes"] == {"is_active": [True, False]}
+
+
 def test_the_dry_run_says_what_the_erasure_does_and_changes_nothing(who: User) -> None:
     before = all_rows()
     plan = run("erase", LOGIN, "--dry-run")
