@@ -29,12 +29,12 @@ from access.sign_in.users import PersonChange, change_person, check_may_manage, 
 from memories.entities.find_person import find_person
 from memories.language.cleaning import first_words
 from memories.language.dress.quotes import strings_in
-from memories.lifecycle.purge import purge_rows
+from memories.lifecycle.purge import end_parts, purge_rows
 from memories.lifecycle.purge.targets import SHOWN_WORDS, PurgeTargets, find_purge_targets
 from memories.models import Checkpoint, Feedback, Link, LinkKind, Memory, RecallLog, Thread
 from memories.queries.snapshot import RELATED_ROWS
 from memories.recall_log import COUNTER
-from memories.search.schema import begin_purge, end_purge
+from memories.search.schema import begin_purge
 from memories.store.places import MAX_NAMED, encodings_of
 from relations.models import Relation
 from sources.models import Inbox, Upload
@@ -72,7 +72,8 @@ class Erasure(Answer):
     """What an erasure destroys, renames and leaves. `mentions`: memories whose text names the person, which are not changed.
 
     `samples` are first words of what is destroyed; `stays` the ids of memories that others built on; `renamed` counts rows
-    by column; `log_rows` keep the login, as part of what their hashes cover.
+    by column; `log_rows` keep the login, as part of what their hashes cover; `remains` names the places that still have a
+    text after the erasure.
     """
 
     user: str
@@ -84,6 +85,7 @@ class Erasure(Answer):
     log_rows: int = 0
     mentions: tuple[str, ...] = ()
     without_admin: tuple[str, ...] = ()
+    remains: tuple[str, ...] = ()
 
 
 def pseudonym_of(user: User) -> str:
@@ -129,13 +131,13 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
     )  # fmt: skip
 
 
-def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
-    """Erase a person for good, in short transactions. Irreversible.
+def erase_person(actor: Actor, user: User, *, on_done: Done) -> tuple[str, ...]:
+    """Erase a person for good, in short transactions; the places that still have a text. Irreversible.
 
-    1. The account is deactivated: tokens and sessions end, so nothing more is written.
+    1. The account is deactivated: tokens and sessions end, so nothing more is written. Recalls and feedback go.
     2. Memories and conversations that no one else built on are purged, with tombstones and rows in the log.
     3. Every other row that names them gets the pseudonym; payloads of the log that name them are destroyed.
-    4. Recalls, feedback, checkpoints, uploads, tokens, settings, names and address go.
+    4. Checkpoints, uploads, tokens, settings, names and address go.
 
     Raises:
         NotPermitted: the actor may not manage users.
@@ -148,12 +150,14 @@ def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
     begin_purge(connection)
     with suppress(DatabaseError):
         COUNTER.flush()
+    with keeping_nothing():
+        _delete_recalls(user)
+    parts = []
     for rows, is_free in _sorted_memories(user, on_done):
         if is_free:
             threads = {row.thread_id for row in rows if row.thread_id is not None}
-            purge_rows(
-                actor, rows, reason=_REASON, check=partial(_refuse_used, user), follow=partial(_drop_threads, user, threads)
-            )  # fmt: skip
+            check, follow = partial(_refuse_used, user), partial(_drop_threads, user, threads)
+            parts.append(purge_rows(actor, rows, reason=_REASON, check=check, follow=follow, is_part=True))
     with keeping_nothing():
         saved = Checkpoint.objects.filter(authored(user), thread__isnull=False)
         threads = {*own_threads(user).values_list("pk", flat=True), *saved.values_list("thread", flat=True)}
@@ -164,7 +168,7 @@ def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
             for some in batches(named_rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
                 named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
         _delete_account(actor, user)
-    transaction.on_commit(lambda: end_purge(connection))
+    return end_parts(actor, parts)
 
 
 def _check_may_erase(actor: Actor, user: User) -> None:
@@ -330,15 +334,19 @@ def _naming_rows(user: User) -> Iterator[tuple[str, QuerySet[Any]]]:
                 yield column.name, model._base_manager.filter(named(user, column.name))
 
 
-def _delete_account(actor: Actor, user: User) -> None:
-    """Delete recalls, feedback and uploads, then all that belongs to the account. Its row stays, without name and access.
-
-    A backup restored later knows by it that the account is closed.
-    """
+def _delete_recalls(user: User) -> None:
+    """Delete their recalls and feedback, before the purges: each of these reads all recalls."""
     for model in _DELETED:
         keys = model._base_manager.filter(named(user, "actor")).values_list("pk", flat=True)
         for some in batches(keys, _ROWS_AT_ONCE):
             model._base_manager.filter(pk__in=some).delete()
+
+
+def _delete_account(actor: Actor, user: User) -> None:
+    """Delete the uploads, then all that belongs to the account. Its row stays, without name and access.
+
+    A backup restored later knows by it that the account is closed.
+    """
     for upload in Upload.objects.filter(user=user):
         remove_file(upload)
     name = pseudonym_of(user)

@@ -1,6 +1,7 @@
 """An erased person is in no byte of the store but those that the plan names; what is others' stays as it was."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,21 +16,29 @@ from access.audit.verify import is_log_whole
 from access.errors import Conflict, NotAuthenticated, NotPermitted
 from access.models import ApiToken, AuditEntry, Group, RowChange
 from access.tokens import actor_for_secret, operator
+from maintenance.backups import make_backup
+from maintenance.backups import purge as backup_purging
+from maintenance.backups.archive import read_ids
+from maintenance.backups.purge import is_purge_owed
 from maintenance.doctor import examine
 from memories.entities.find_person import find_person
+from memories.lifecycle.purge import WAL_IS_HELD
 from memories.models import Doubt, Memory, RecallLog, Thread, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.search.schema import begin_purge
 from memories.store import Draft, store
 from sources.personal import erase
 from sources.personal.erase import erase_person, preview_erasure, pseudonym_of
-from tests.file_bytes import bytes_of
+from storage.dialect import dialect
+from tests.file_bytes import bytes_of, held_log
+from tests.maintenance.conftest import no_backups
 from tests.memories.builders import kept
 from tests.memories.tables import all_rows
 from tests.people import make_token, person
 from tests.settings import IS_POSTGRES
 from tests.sources.personal.team import ALONE, BUILT_ON, LOGIN, MAIL, NAME, SAVED, TURNS, exported, fill, run
 
+__all__ = ["no_backups"]
 ROWS = Q(actor=LOGIN) | Q(actor__startswith=f"{LOGIN}/") | Q(subject=f"user:{LOGIN}")
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 
@@ -139,7 +148,33 @@ def test_the_dry_run_says_what_the_erasure_does_and_changes_nothing(who: User) -
     assert plan["dry_run"] is True
     assert plan["destroyed"]["memories"] == len(ALONE) + len(TURNS)
     done = run("erase", LOGIN, "--yes")
-    assert done == plan | {"dry_run": False, "samples": []}
+    assert done == plan | {"dry_run": False, "samples": [], "remains": list(dialect().purge_leaves)}
+
+
+def test_what_still_has_a_text_is_told(who: User, bob: User) -> None:
+    quote = kept(person(bob), f"It was said: {ALONE[0]}", group="ledger")
+    remains = run("erase", LOGIN, "--yes")["remains"]
+    assert [line for line in remains if "other memories quote it" in line and str(quote.id) in line]
+
+
+@pytest.mark.sqlite(reason="the write-ahead log")
+def test_a_reader_that_holds_the_log_of_pages_is_told_of(who: User) -> None:
+    with held_log():
+        assert WAL_IS_HELD in erase_person(operator(), who, on_done=lambda _: None)
+    connection.close()
+
+
+@pytest.mark.usefixtures("no_backups")
+def test_each_backup_is_rewritten_once(who: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erase, "_PURGED_AT_ONCE", 1)
+    made = make_backup(operator())
+    began, times = made.path.read_bytes(), list[tuple[Any, ...]]()
+    real = backup_purging._rewrite_backup
+    monkeypatch.setattr(backup_purging, "_rewrite_backup", lambda *how: times.append(how) or real(*how))
+    erased(who)
+    assert (len(times), made.path.read_bytes() != began, is_purge_owed()) == (1, True, False)
+    gone = frozenset(Tombstone.objects.filter(kind="purged").values_list("memory_id", flat=True))
+    assert not gone & read_ids(made.path)
 
 
 def test_texts_that_name_the_person_are_listed_and_kept(who: User, bob: User) -> None:
