@@ -47,6 +47,7 @@ _PURGED_AT_ONCE: Final = 50  # memories in one transaction
 _ROWS_AT_ONCE: Final = 500
 _REASON: Final = "erasure of a person"
 _ERASE: Final = "erase"  # the action that the log has for an account's end
+_JOBS: Final = "job/"  # how the names of Loci's jobs begin
 # Tables whose rows about the person are deleted, not renamed: what they asked, and what they said of the answers.
 _DELETED: Final[tuple[type[Model], ...]] = (RecallLog, Feedback)
 # Other keys under which the log names people: members, owners of tokens, successors, and whose date a merge took.
@@ -209,15 +210,16 @@ def _is_used(user: User, doomed: PurgeTargets) -> bool:
     if any(not is_author(user, row) for row in (*doomed.own, *doomed.hidden)):
         return True
     made = (*doomed.reach.doomed(), *(fact.head for fact in doomed.reach.facts)) if doomed.reach else ()
-    if any(row.author_id not in (None, user.pk) for row in made):
-        return True
     roots = {row.root_key for row in doomed.rows}
-    by_others = Q(author__isnull=False) & ~Q(author=user)
+    # The operator and an agent without a token have a name and no account; so have Loci's jobs, which repeat what is there.
+    by_others = ~authored(user) & ~Q(author=None, author_name__startswith=_JOBS)
     ends = Q(subject__in=roots) | Q(object__in=roots) | Q(evidence__memory__in=roots)
-    rests = Link.objects.filter(kind__in=(LinkKind.DERIVED, LinkKind.EVIDENCE), target__in=roots)
+    rests = Link.objects.filter(kind__in=(LinkKind.DERIVED, LinkKind.EVIDENCE), target__in=roots).values(
+        "source"
+    )
+    built = Q(pk__in=rests) | Q(pk__in=[row.pk for row in made])
     return (
-        Relation.objects.filter(ends, by_others).exists()
-        or rests.filter(source__author__isnull=False).exclude(source__author=user).exists()
+        Relation.objects.filter(ends, by_others).exists() or Memory.objects.filter(built, by_others).exists()
     )
 
 

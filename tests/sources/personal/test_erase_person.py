@@ -1,5 +1,6 @@
 """An erased person is in no byte of the store but those that the plan names; what is others' stays as it was."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from maintenance.backups.archive import read_ids
 from maintenance.backups.purge import is_purge_owed
 from maintenance.doctor import examine
 from memories.entities.find_person import find_person
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.purge import WAL_IS_HELD
-from memories.models import Doubt, Memory, RecallLog, Thread, Tombstone
+from memories.models import Doubt, Link, Memory, RecallLog, Thread, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.search.schema import begin_purge
 from memories.store import Draft, store
@@ -111,6 +113,21 @@ def test_what_others_built_on_stays_under_the_pseudonym(who: User, bob: User) ->
     assert Doubt.objects.get().author_name == plan.pseudonym
     found = recall(person(bob), RecallRequest("Which port has staging?", group="ledger"))
     assert found.items[0].memory.content == "The staging port is 8082."
+
+
+@pytest.mark.parametrize("name", ["operator", "codex", "job/cycle"])
+@pytest.mark.parametrize("how", ["relation", "derived"])
+def test_what_was_built_on_without_an_account_stays_unless_a_job_did(who: User, name: str, how: str) -> None:
+    writer, memory = replace(operator(), name=name), Memory.objects.get(content=ALONE[1])
+    if how == "relation":
+        evidence = (str(memory.id),)
+        draft = RelationDraft("Printers", "owned_by_team", "Payments", group="garden", evidence=evidence)
+        store_relation(writer, draft)
+    else:
+        drawn = kept(writer, "New printers are in the budget.", group="garden")
+        Link.objects.create(kind="derived", source=drawn, target=memory, created_at=drawn.created_at)
+    erased(who)
+    assert Memory.objects.filter(content=ALONE[1]).exists() is (name != "job/cycle")
 
 
 def test_what_is_others_is_the_same_byte_for_byte(who: User) -> None:
