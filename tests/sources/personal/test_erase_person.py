@@ -27,6 +27,7 @@ from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.purge import WAL_IS_HELD
 from memories.models import Doubt, Link, Memory, RecallLog, Thread, Tombstone
 from memories.recall import RecallRequest, recall
+from memories.recall_log import COUNTER, write_recalls
 from memories.search.schema import begin_purge
 from memories.store import Draft, store
 from sources.personal import erase
@@ -36,7 +37,7 @@ from tests.file_bytes import bytes_of, held_log
 from tests.maintenance.conftest import no_backups
 from tests.memories.builders import kept
 from tests.memories.tables import all_rows
-from tests.people import make_token, person
+from tests.people import agent, make_token, person
 from tests.settings import IS_POSTGRES
 from tests.sources.personal.team import ALONE, BUILT_ON, LOGIN, MAIL, NAME, SAVED, TURNS, exported, fill, run
 
@@ -228,6 +229,15 @@ def test_access_ends(who: User) -> None:
     )
     assert not Thread.objects.filter(owner=who).exists()
     assert not RecallLog.objects.filter(actor__startswith=LOGIN).exists()
+
+
+def test_a_recall_that_waits_in_another_process_is_not_written(who: User, bob: User) -> None:
+    for actor in (agent(who, name="phone"), person(who), person(bob)):
+        recall(actor, RecallRequest("Where do snorkels grow?", group="ledger"))
+    waiting, COUNTER._pending = COUNTER._pending, []
+    erased(who)
+    write_recalls(waiting)
+    assert set(RecallLog.objects.values_list("actor", flat=True)) == {"bob"}
 
 
 @pytest.mark.parametrize("step", ["purge_rows", "_forget_former_values", "_naming_rows", "_delete_account"])
