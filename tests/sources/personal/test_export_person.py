@@ -12,6 +12,8 @@ from django.core.management.base import CommandError
 from access.errors import NotPermitted
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import operator
+from memories.browse.recalls import visible_recalls
+from memories.models import RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall_log import COUNTER
 from sources.personal.erase import preview_erasure
@@ -89,6 +91,8 @@ def test_a_login_in_other_letters_is_another_person(who: User) -> None:
     assert [word for word in (LOGIN.upper(), "lamp") if word in whole] == []
     plan = preview_erasure(operator(), who, on_done=lambda _: None)
     assert (plan.destroyed.memories, plan.destroyed.recalls) == (len(ALONE) + len(TURNS), 1)
+    seen = RecallLog.objects.filter(visible_recalls(person(who))).values_list("actor", flat=True)
+    assert {name.partition("/")[0] for name in seen} == {LOGIN}
 
 
 def test_only_the_person_and_an_admin_of_all_may_export(who: User, alice: User, bob: User) -> None:
