@@ -169,8 +169,8 @@ def without_purged(recalls: Sequence[PendingRecall]) -> list[PendingRecall]:
     keys = {key for recall in recalls for key, _ in recall.hits}
     existing = set(Memory.objects.filter(key__in=keys).values_list("key", flat=True))
     purged = purged_texts({recall.query for recall in recalls})
-    asked = User.objects.filter(pk__in={recall.user_key for recall in recalls} - {None}, is_active=True)
-    people = {None, *asked.values_list("pk", flat=True)}
+    askers = {recall.user_key for recall in recalls if recall.user_key is not None}
+    people = {None, *User.objects.filter(pk__in=askers, is_active=True).values_list("pk", flat=True)}
     return [
         r for r in recalls
         if r.query not in purged and r.user_key in people and existing.issuperset(key for key, _ in r.hits)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -195,10 +194,11 @@ def end_parts(actor: Actor, parts: Sequence[_PurgeResult]) -> tuple[str, ...]:
     remains = (*(() if end_purge(connection) else (WAL_IS_HELD,)), *dialect().purge_leaves)
     if not parts:
         return remains
-    columns = zip(
-        *((each.gone.keys, each.gone.texts, each.gone.ids, each.gone.groups) for each in parts), strict=True
-    )
-    gone = PurgedTexts(*(tuple(dict.fromkeys(chain.from_iterable(column))) for column in columns))
+
+    def joined(name: str) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(value for each in parts for value in getattr(each.gone, name)))
+
+    gone = PurgedTexts(joined("keys"), joined("texts"), joined("ids"), joined("groups"))
     notes = {name: " ".join(each.notes[name] for each in parts) for name in parts[0].notes}
     return (*remains, *find_copies(actor, gone), *clear_outside_copies(gone, notes).remains)
 
