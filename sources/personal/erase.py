@@ -154,22 +154,30 @@ def erase_person(actor: Actor, user: User, *, on_done: Done) -> tuple[str, ...]:
     with keeping_nothing():
         _delete_recalls(user)
     parts = []
-    for rows, is_free in _sorted_memories(user, on_done):
-        if is_free:
-            threads = {row.thread_id for row in rows if row.thread_id is not None}
-            check, follow = partial(_refuse_used, user), partial(_drop_threads, user, threads)
-            parts.append(purge_rows(actor, rows, reason=_REASON, check=check, follow=follow, is_part=True))
-    with keeping_nothing():
-        saved = Checkpoint.objects.filter(authored(user), thread__isnull=False)
-        threads = {*own_threads(user).values_list("pk", flat=True), *saved.values_list("thread", flat=True)}
-        _drop_threads(user, threads)
-        _forget_former_values(user)
-        _clear_payloads(actor, user)
-        for column, named_rows in _naming_rows(user):
-            for some in batches(named_rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
-                named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
-        _delete_account(actor, user)
-    return end_parts(actor, parts)
+    try:
+        for rows, is_free in _sorted_memories(user, on_done):
+            if is_free:
+                threads = {row.thread_id for row in rows if row.thread_id is not None}
+                check, follow = partial(_refuse_used, user), partial(_drop_threads, user, threads)
+                parts.append(
+                    purge_rows(actor, rows, reason=_REASON, check=check, follow=follow, is_part=True)
+                )
+        with keeping_nothing():
+            saved = Checkpoint.objects.filter(authored(user), thread__isnull=False)
+            threads = {
+                *own_threads(user).values_list("pk", flat=True),
+                *saved.values_list("thread", flat=True),
+            }
+            _drop_threads(user, threads)
+            _forget_former_values(user)
+            _clear_payloads(actor, user)
+            for column, named_rows in _naming_rows(user):
+                for some in batches(named_rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
+                    named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
+            _delete_account(actor, user)
+    finally:  # what was purged before it stopped leaves the backups and files too
+        remains = end_parts(actor, parts)
+    return remains
 
 
 def _check_may_erase(actor: Actor, user: User) -> None:

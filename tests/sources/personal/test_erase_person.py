@@ -257,6 +257,21 @@ def test_an_erasure_that_was_killed_goes_on(who: User, monkeypatch: pytest.Monke
     assert not RowChange.objects.filter(vals__icontains=LOGIN).exists()
 
 
+@pytest.mark.usefixtures("no_backups")
+def test_an_erasure_that_stops_clears_the_copies_of_what_it_purged(
+    who: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise Conflict("Not now.")
+
+    made = make_backup(operator())
+    monkeypatch.setattr(erase, "_naming_rows", stopped)
+    with pytest.raises(Conflict):
+        erase_person(operator(), who, on_done=lambda _: None)
+    gone = frozenset(Tombstone.objects.filter(kind="purged").values_list("memory_id", flat=True))
+    assert (bool(gone), bool(gone & read_ids(made.path)), is_purge_owed()) == (True, False, False)
+
+
 def test_what_was_built_on_meanwhile_is_not_destroyed(
     who: User, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
