@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from django.db.models import F, Q
+from django.db.models.functions import Substr
+from django.db.models.lookups import Exact
+
 from access import SCOPES
 from access.errors import NotPermitted
 from access.models import Membership, PersonWrites, Role
@@ -129,6 +133,14 @@ class Actor:
     def may_enter(self, group_key: int) -> bool:
         """Whether the actor may know that this group exists."""
         return self.all_groups or group_key in self.roles
+
+
+def named(login: str, column: str) -> Q:
+    """Condition: the column has the name of a person or of one of their tokens, "ann" or "ann/laptop", in exactly these letters."""
+    start = f"{login}/"
+    return Q(**{column: login}) | Q(
+        Exact(Substr(F(column), 1, len(start)), start)
+    )  # LIKE ignores case on SQLite
 
 
 def require_admin_of_all(actor: Actor, deed: str, *, hint: str = "Ask a superuser.") -> None:

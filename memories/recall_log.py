@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import (
     DatabaseError,
     InterfaceError,
@@ -65,6 +66,7 @@ class PendingRecall:
     duration_ms: float
     abstained: bool
     degraded: bool
+    user_key: int | None = None
 
 
 class RecallCounter:
@@ -160,14 +162,19 @@ def write_recalls(recalls: Sequence[PendingRecall]) -> None:
 
 
 def without_purged(recalls: Sequence[PendingRecall]) -> list[PendingRecall]:
-    """The recalls without those of a memory that no longer exists, or with a purged text as query.
+    """The recalls without those of a memory that no longer exists, of a closed account, or with a purged text as query.
 
-    A purge clears the log, but another process may flush its buffer later.
+    A purge or the erasure of a person clears the log, but another process may flush its buffer later.
     """
     keys = {key for recall in recalls for key, _ in recall.hits}
     existing = set(Memory.objects.filter(key__in=keys).values_list("key", flat=True))
     purged = purged_texts({recall.query for recall in recalls})
-    return [r for r in recalls if r.query not in purged and existing.issuperset(key for key, _ in r.hits)]
+    askers = {recall.user_key for recall in recalls if recall.user_key is not None}
+    people = {None, *User.objects.filter(pk__in=askers, is_active=True).values_list("pk", flat=True)}
+    return [
+        r for r in recalls
+        if r.query not in purged and r.user_key in people and existing.issuperset(key for key, _ in r.hits)
+    ]  # fmt: skip
 
 
 def pack_hits(hits: Sequence[tuple[int, float]]) -> bytes:

@@ -1,6 +1,7 @@
 """My account: password, own tokens, sessions and preferences, for everyone who may log in."""
 
 from collections.abc import AsyncIterator
+from io import BytesIO
 from tempfile import TemporaryFile
 from typing import IO
 from uuid import UUID
@@ -37,6 +38,7 @@ from loci_site.config.middleware import language_of
 from loci_site.enrolment.lines import enrolment_lines
 from memories.store.places import CHUNK_BYTES
 from sources.personal.export import export_person, file_name
+from storage.encryption import database_key
 
 MAX_TOKENS = 100
 
@@ -77,8 +79,9 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
 @workspace_page
 @require_POST
 def download_data(request: HttpRequest) -> StreamingHttpResponse:
-    """The zip of the caller's own data, sent from a file without a name."""
-    user, file = own_user(request), TemporaryFile(dir=settings.LOCI.home)  # noqa: SIM115 - closed when it is sent
+    """The zip of the caller's own data, sent from a file without a name; of an encrypted store from memory."""
+    user = own_user(request)
+    file = BytesIO() if database_key() else TemporaryFile(dir=settings.LOCI.home)  # noqa: SIM115 - closed when it is sent
     export_person(actor_of(request), user, file)
     name = content_disposition_header(as_attachment=True, filename=file_name(user))
     headers = {"Content-Disposition": name or "attachment"}

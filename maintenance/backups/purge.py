@@ -113,7 +113,7 @@ class ManagedBackups(OutsideCopies):
                     ),
                 ),
             )
-        _clear_marks([note] if note else [])
+        _clear_marks(note.split())
         return ClearedCopies(checked)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from access.actor import CURATE, READ, Actor
+from access.actor import CURATE, READ, Actor, named
 from access.answers import Answer, ShownAs, Untrusted
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.groups import find_group
@@ -66,9 +66,7 @@ def visible_recalls(actor: Actor) -> Q:
         raise NotPermitted("You may not read recalls.", hint="Use a token with the scope 'read'.")
     if (curated := actor.keys_where(CURATE)) is None:
         return Q()
-    own = Q(actor=actor.name)
-    if actor.is_person:
-        own |= Q(actor__startswith=f"{actor.name}/")  # asked by the person's tokens
+    own = named(actor.name, "actor") if actor.is_person else Q(actor=actor.name)
     return own | Q(group__in=curated)
 
 

@@ -282,6 +282,7 @@ def _count_recall(actor: Actor, group: Group | None, query: str, answer: RecallR
             duration_ms=answer.duration_ms,
             abstained=answer.abstained,
             degraded=bool(answer.degraded),
+            user_key=actor.user_id,
         )
     )
 

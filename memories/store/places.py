@@ -186,7 +186,7 @@ class OutsideCopies:
         return ()
 
     def clear(self, doomed: PurgedTexts, *, note: str) -> ClearedCopies:
-        """Remove what was purged from the copies, after the commit; raises nothing."""
+        """Remove what was purged from the copies, after the commit; raises nothing. `note`: names, with spaces between."""
         return ClearedCopies()
 
 

@@ -59,11 +59,13 @@ def erase(options: dict[str, Any]) -> CommandAnswer:
         if input(f"Type {plan.user} to erase them: ").strip() != plan.user:
             raise Conflict("Nothing was erased.")
     with _bar("memory") as bar:
-        erase_person(operator(), user, on_done=bar.update)
-    body["samples"] = []
+        remains = erase_person(operator(), user, on_done=bar.update)
+    body |= {"samples": [], "remains": list(remains)}
     done, stay = plan.destroyed.memories, len(plan.stays)
     text = f"'{plan.user}' is erased: {format_memory_count(done)} destroyed, {format_memory_count(stay)} under the name {plan.pseudonym}."
-    return CommandAnswer(body, in_lines(text, _BACKUPS))
+    return CommandAnswer(
+        body, in_lines(text, *(f"Still there: {printable(place)}" for place in remains), _BACKUPS)
+    )
 
 
 def _bar(unit: str) -> "tqdm[Any]":

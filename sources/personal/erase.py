@@ -29,12 +29,12 @@ from access.sign_in.users import PersonChange, change_person, check_may_manage, 
 from memories.entities.find_person import find_person
 from memories.language.cleaning import first_words
 from memories.language.dress.quotes import strings_in
-from memories.lifecycle.purge import purge_rows
+from memories.lifecycle.purge import end_parts, purge_rows
 from memories.lifecycle.purge.targets import SHOWN_WORDS, PurgeTargets, find_purge_targets
 from memories.models import Checkpoint, Feedback, Link, LinkKind, Memory, RecallLog, Thread
 from memories.queries.snapshot import RELATED_ROWS
 from memories.recall_log import COUNTER
-from memories.search.schema import begin_purge, end_purge
+from memories.search.schema import begin_purge
 from memories.store.places import MAX_NAMED, encodings_of
 from relations.models import Relation
 from sources.models import Inbox, Upload
@@ -46,6 +46,8 @@ from storage.changes import keeping_nothing
 _PURGED_AT_ONCE: Final = 50  # memories in one transaction
 _ROWS_AT_ONCE: Final = 500
 _REASON: Final = "erasure of a person"
+_ERASE: Final = "erase"  # the action that the log has for an account's end
+_JOBS: Final = "job/"  # how the names of Loci's jobs begin
 # Tables whose rows about the person are deleted, not renamed: what they asked, and what they said of the answers.
 _DELETED: Final[tuple[type[Model], ...]] = (RecallLog, Feedback)
 # Other keys under which the log names people: members, owners of tokens, successors, and whose date a merge took.
@@ -71,7 +73,8 @@ class Erasure(Answer):
     """What an erasure destroys, renames and leaves. `mentions`: memories whose text names the person, which are not changed.
 
     `samples` are first words of what is destroyed; `stays` the ids of memories that others built on; `renamed` counts rows
-    by column; `log_rows` keep the login, as part of what their hashes cover.
+    by column; `log_rows` keep the login, as part of what their hashes cover; `remains` names the places that still have a
+    text after the erasure.
     """
 
     user: str
@@ -83,6 +86,7 @@ class Erasure(Answer):
     log_rows: int = 0
     mentions: tuple[str, ...] = ()
     without_admin: tuple[str, ...] = ()
+    remains: tuple[str, ...] = ()
 
 
 def pseudonym_of(user: User) -> str:
@@ -95,8 +99,9 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
 
     Raises:
         NotPermitted: the actor may not manage users.
+        Conflict: the person is erased already.
     """
-    check_may_manage(actor)
+    _check_may_erase(actor, user)
     going, staying, samples = set[int](), list[str](), list[str]()
     for rows, is_free in _sorted_memories(user, on_done):
         if is_free:
@@ -111,7 +116,7 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
         Feedback.objects.filter(named(user, "actor")).count(),
         Upload.objects.filter(user=user).count(),
         ApiToken.objects.filter(user=user).count(),
-        len(set(_telling_payloads(user))),
+        len(_telling_payloads(user)),
     )
     renamed = {f"{rows.model._meta.model_name}.{column}": rows.count() for column, rows in _naming_rows(user)}
     rows_of_memories = Memory.objects.filter(named(user, "author_name")).values_list("root", "key")
@@ -127,41 +132,58 @@ def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
     )  # fmt: skip
 
 
-def erase_person(actor: Actor, user: User, *, on_done: Done) -> None:
-    """Erase a person for good, in short transactions. Irreversible.
+def erase_person(actor: Actor, user: User, *, on_done: Done) -> tuple[str, ...]:
+    """Erase a person for good, in short transactions; the places that still have a text. Irreversible.
 
-    1. The account is deactivated: tokens and sessions end, so nothing more is written.
+    1. The account is deactivated: tokens and sessions end, so nothing more is written. Recalls and feedback go.
     2. Memories and conversations that no one else built on are purged, with tombstones and rows in the log.
     3. Every other row that names them gets the pseudonym; payloads of the log that name them are destroyed.
-    4. Recalls, feedback, checkpoints, uploads, tokens, settings, names and address go.
+    4. Checkpoints, uploads, tokens, settings, names and address go.
 
     Raises:
         NotPermitted: the actor may not manage users.
-        Conflict: the person is the last active superuser, or a memory was built on just now. What is done stays done.
+        Conflict: the person is erased already or the last active superuser, or a memory was built on just now. What is done
+            stays done.
     """
-    check_may_manage(actor)
+    _check_may_erase(actor, user)
     if user.is_active:
         change_person(actor, user, PersonChange(is_active=False))
     begin_purge(connection)
     with suppress(DatabaseError):
         COUNTER.flush()
-    for rows, is_free in _sorted_memories(user, on_done):
-        if is_free:
-            threads = {row.thread_id for row in rows if row.thread_id is not None}
-            purge_rows(
-                actor, rows, reason=_REASON, check=partial(_refuse_used, user), follow=partial(_drop_threads, user, threads)
-            )  # fmt: skip
     with keeping_nothing():
-        saved = Checkpoint.objects.filter(authored(user), thread__isnull=False)
-        threads = {*own_threads(user).values_list("pk", flat=True), *saved.values_list("thread", flat=True)}
-        _drop_threads(user, threads)
-        _forget_former_values(user)
-        _clear_payloads(actor, user)
-        for column, named_rows in _naming_rows(user):
-            for some in batches(named_rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
-                named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
-        _delete_account(actor, user)
-    transaction.on_commit(lambda: end_purge(connection))
+        _delete_recalls(user)
+    parts = []
+    try:
+        for rows, is_free in _sorted_memories(user, on_done):
+            if is_free:
+                threads = {row.thread_id for row in rows if row.thread_id is not None}
+                check, follow = partial(_refuse_used, user), partial(_drop_threads, user, threads)
+                parts.append(
+                    purge_rows(actor, rows, reason=_REASON, check=check, follow=follow, is_part=True)
+                )
+        with keeping_nothing():
+            saved = Checkpoint.objects.filter(authored(user), thread__isnull=False)
+            threads = {
+                *own_threads(user).values_list("pk", flat=True),
+                *saved.values_list("thread", flat=True),
+            }
+            _drop_threads(user, threads)
+            _forget_former_values(user)
+            _clear_payloads(actor, user)
+            for column, named_rows in _naming_rows(user):
+                for some in batches(named_rows.values_list("pk", flat=True), _ROWS_AT_ONCE):
+                    named_rows.filter(pk__in=some).update(**{column: pseudonym_of(user)})
+            _delete_account(actor, user)
+    finally:  # what was purged before it stopped leaves the backups and files too
+        remains = end_parts(actor, parts)
+    return remains
+
+
+def _check_may_erase(actor: Actor, user: User) -> None:
+    check_may_manage(actor)
+    if user.get_username() == pseudonym_of(user):
+        raise Conflict(f"'{user}' is erased already.")
 
 
 def _sorted_memories(user: User, on_done: Done) -> Iterator[tuple[list[Memory], bool]]:
@@ -196,15 +218,16 @@ def _is_used(user: User, doomed: PurgeTargets) -> bool:
     if any(not is_author(user, row) for row in (*doomed.own, *doomed.hidden)):
         return True
     made = (*doomed.reach.doomed(), *(fact.head for fact in doomed.reach.facts)) if doomed.reach else ()
-    if any(row.author_id not in (None, user.pk) for row in made):
-        return True
     roots = {row.root_key for row in doomed.rows}
-    by_others = Q(author__isnull=False) & ~Q(author=user)
+    # The operator and an agent without a token have a name and no account; so have Loci's jobs, which repeat what is there.
+    by_others = ~authored(user) & ~Q(author=None, author_name__startswith=_JOBS)
     ends = Q(subject__in=roots) | Q(object__in=roots) | Q(evidence__memory__in=roots)
-    rests = Link.objects.filter(kind__in=(LinkKind.DERIVED, LinkKind.EVIDENCE), target__in=roots)
+    rests = Link.objects.filter(kind__in=(LinkKind.DERIVED, LinkKind.EVIDENCE), target__in=roots).values(
+        "source"
+    )
+    built = Q(pk__in=rests) | Q(pk__in=[row.pk for row in made])
     return (
-        Relation.objects.filter(ends, by_others).exists()
-        or rests.filter(source__author__isnull=False).exclude(source__author=user).exists()
+        Relation.objects.filter(ends, by_others).exists() or Memory.objects.filter(built, by_others).exists()
     )
 
 
@@ -273,20 +296,27 @@ def _rows_saying(
             yield pk
 
 
-def _telling_payloads(user: User) -> Iterator[int]:
-    """The keys of the payloads of the log that name the person, or tell of them, their tokens, threads and checkpoints."""
+def _telling_payloads(user: User) -> set[int]:
+    """The keys of the payloads of the log that name the person, or tell of them, their tokens, threads and checkpoints.
+
+    Not those of an erasure itself: a verification and a restore need them.
+    """
     tokens = (f"token:{id_}" for id_ in ApiToken.objects.filter(user=user).values_list("id", flat=True))
     about = Q(entry__subject__in=[f"user:{user.get_username()}", *tokens])
     named_threads = Q(entry__operation__in=(Operation.THREAD, Operation.CHECKPOINT)) & named(
         user, "entry__actor"
     )
-    yield from AuditPayload.objects.filter(about | named_threads).values_list("pk", flat=True)
-    yield from _rows_saying(user, AuditPayload, "payload", NAMING | _LOGGED)
+    found = AuditPayload.objects.filter(about | named_threads).values_list("pk", flat=True)
+    needed = AuditPayload.objects.filter(
+        entry__operation=Operation.PERSON, payload__action__in=(CLEARED, _ERASE)
+    )
+    saying = _rows_saying(user, AuditPayload, "payload", NAMING | _LOGGED)
+    return {*found, *saying} - {*needed.values_list("pk", flat=True)}
 
 
 def _clear_payloads(actor: Actor, user: User) -> None:
     """Destroy these payloads, and log which: else a verification would miss them."""
-    for some in batches(set(_telling_payloads(user)), _ROWS_AT_ONCE):
+    for some in batches(_telling_payloads(user), _ROWS_AT_ONCE):
         with transaction.atomic():
             chains = dict[str, list[int]]()
             rows = AuditEntry.objects.filter(pk__in=some, origin=audit.OWN).order_by("seq")
@@ -314,15 +344,19 @@ def _naming_rows(user: User) -> Iterator[tuple[str, QuerySet[Any]]]:
                 yield column.name, model._base_manager.filter(named(user, column.name))
 
 
-def _delete_account(actor: Actor, user: User) -> None:
-    """Delete recalls, feedback and uploads, then all that belongs to the account. Its row stays, without name and access.
-
-    A backup restored later knows by it that the account is closed.
-    """
+def _delete_recalls(user: User) -> None:
+    """Delete their recalls and feedback, before the purges: each of these reads all recalls."""
     for model in _DELETED:
         keys = model._base_manager.filter(named(user, "actor")).values_list("pk", flat=True)
         for some in batches(keys, _ROWS_AT_ONCE):
             model._base_manager.filter(pk__in=some).delete()
+
+
+def _delete_account(actor: Actor, user: User) -> None:
+    """Delete the uploads, then all that belongs to the account. Its row stays, without name and access.
+
+    A backup restored later knows by it that the account is closed.
+    """
     for upload in Upload.objects.filter(user=user):
         remove_file(upload)
     name = pseudonym_of(user)
@@ -339,4 +373,4 @@ def _delete_account(actor: Actor, user: User) -> None:
         user.set_unusable_password()
         user.save()
         # The change is how a restore sees that the account was closed since.
-        log_about(actor, user, {"action": "erase", "changes": {"is_active": [True, False]}})
+        log_about(actor, user, {"action": _ERASE, "changes": {"is_active": [True, False]}})

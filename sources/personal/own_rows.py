@@ -3,10 +3,9 @@
 from typing import Final
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Substr
-from django.db.models.lookups import Exact
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from access import actor
 from access.models import ApiToken
 from memories.models import Memory, Thread
 
@@ -20,9 +19,8 @@ NAMING: Final = frozenset(
 
 
 def named(user: User, column: str) -> Q:
-    """Condition: the column has the name of the person or of one of their tokens, in exactly these letters."""
-    start = f"{user.get_username()}/"
-    return Q(**{column: user.get_username()}) | Q(Exact(Substr(F(column), 1, len(start)), start))
+    """Condition: the column has the name of the person or of one of their tokens."""
+    return actor.named(user.get_username(), column)
 
 
 def names_of(user: User) -> frozenset[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -126,11 +126,12 @@ class Certificate(Answer):
 
 @dataclass(frozen=True)
 class _PurgeResult:
-    """A purge's certificate, the changes of memories that were derived from what is gone, and what is gone."""
+    """A purge's certificate, the changes of memories that were derived from what is gone, what is gone, and its notes."""
 
     certificate: Certificate
     followed: DerivedChanges
     gone: PurgedTexts
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 def purge_rows(
@@ -141,12 +142,13 @@ def purge_rows(
     quotes: bool = False,
     check: Callable[[PurgeTargets], object] | None = None,
     follow: Callable[[], object] | None = None,
+    is_part: bool = False,
 ) -> _PurgeResult:
     """Destroy all versions of named memories of one group, what was made from their texts, and all copies; one transaction.
 
     The audit rows stay without their payloads; a tombstone for each of their own texts keeps the text from coming back.
     `quotes` destroys the memories that quote them too, where the actor curates. `check` may refuse what would be destroyed,
-    under the lock; `follow` runs last inside the transaction.
+    under the lock; `follow` runs last inside the transaction. After those with `is_part` the caller calls end_parts().
 
     Raises:
         NotPermitted: a version belongs to a group that the actor may not curate, or the actor is an agent and a person
@@ -172,6 +174,8 @@ def purge_rows(
         if follow is not None:
             follow()
         notes = note_outside_copies()
+    if is_part:
+        return replace(done, notes=notes)
     remains = (*find_copies(actor, done.gone), *dialect().purge_leaves)
     if connection.in_atomic_block:
         # `remains` is as of now; the caller's transaction holds the pages until its end.
@@ -183,6 +187,20 @@ def purge_rows(
     remains = (*held, *remains, *outside.remains)
     certificate = replace(done.certificate, remains=remains, checked=outside.checked, scan=outside.scan)
     return replace(done, certificate=certificate)
+
+
+def end_parts(actor: Actor, parts: Sequence[_PurgeResult]) -> tuple[str, ...]:
+    """Empty the write-ahead log and clear the outside copies, once after many purges; the places that still have a text."""
+    remains = (*(() if end_purge(connection) else (WAL_IS_HELD,)), *dialect().purge_leaves)
+    if not parts:
+        return remains
+
+    def joined(name: str) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(value for each in parts for value in getattr(each.gone, name)))
+
+    gone = PurgedTexts(joined("keys"), joined("texts"), joined("ids"), joined("groups"))
+    notes = {name: " ".join(each.notes[name] for each in parts) for name in parts[0].notes}
+    return (*remains, *find_copies(actor, gone), *clear_outside_copies(gone, notes).remains)
 
 
 def preview_purge(actor: Actor, memories: Sequence[Memory], *, quotes: bool = False) -> tuple[str, ...]:

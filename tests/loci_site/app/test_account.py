@@ -1,11 +1,15 @@
 """My account: everybody changes their password, makes and revokes tokens, ends sessions, sets preferences."""
 
 import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import actor_for_secret
@@ -25,6 +29,11 @@ def logged_in(name: str, **headers: str) -> Client:
     client = Client(headers={"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", **headers})
     client.post("/login/", {"username": name, "password": PASSWORD})
     return client
+
+
+async def body_of(answer: Any) -> bytes:
+    """What is sent in parts."""
+    return b"".join([part async for part in answer.streaming_content])
 
 
 def make_token(client: Client, **fields: object) -> str:
@@ -80,13 +89,24 @@ def test_a_member_downloads_their_own_data(
     answer = member.post(f"{ACCOUNT}data/")
     assert answer["Content-Disposition"] == 'attachment; filename="bob-loci.zip"'
     assert answer["Cache-Control"] == "no-store, private"
-
-    async def sent() -> bytes:
-        return b"".join([part async for part in answer.streaming_content])  # type: ignore[attr-defined]
-
-    files = read_zip(async_to_sync(sent)())
+    files = read_zip(async_to_sync(body_of)(answer))
     assert "Only bob knows that." in files["memories.jsonl"]
     assert "alice" not in "".join(files.values())
+
+
+@pytest.mark.sqlite(reason="Loci encrypts no other database")
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists the files that are open")
+@pytest.mark.parametrize(("encryption", "files"), [("none", 1), ("sqlcipher", 0)])
+def test_the_download_of_an_encrypted_store_is_never_on_the_disk(
+    member: Client, settings: Settings, encryption: str, files: int
+) -> None:
+    storage = replace(settings.LOCI.storage, encryption=encryption)
+    settings.LOCI = replace(settings.LOCI, storage=storage, database_key="5e" * 32)
+    answer = member.post(f"{ACCOUNT}data/")
+    names = [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+    home = str(settings.LOCI.home.resolve())
+    assert len([name for name in names if name.startswith(home) and name.endswith("(deleted)")]) == files
+    read_zip(async_to_sync(body_of)(answer))
 
 
 def test_another_persons_token_is_not_there(member: Client, alice: User) -> None:

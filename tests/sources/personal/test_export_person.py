@@ -1,6 +1,7 @@
 """A person's export has all that is theirs, nothing of others, and no secret."""
 
 import json
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -11,7 +12,13 @@ from django.core.management.base import CommandError
 from access.errors import NotPermitted
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import operator
+from memories.browse.recalls import visible_recalls
+from memories.models import RecallLog
+from memories.recall import RecallRequest, recall
+from memories.recall_log import COUNTER
+from sources.personal.erase import preview_erasure
 from sources.personal.export import export_person
+from tests.memories.builders import kept
 from tests.people import agent, person
 from tests.sources.personal.team import ALONE, BUILT_ON, LOGIN, MAIL, SAVED, TURNS, fill, read_zip, run
 
@@ -70,6 +77,22 @@ def test_no_secret_is_in_it(who: User) -> None:
 def test_conversations_can_be_read_as_text(who: User) -> None:
     text = zip_of(who)["conversations.md"]
     assert text.index("# Feeding wombatlings") < text.index(TURNS[0]) < text.index(TURNS[1])
+
+
+def test_a_login_in_other_letters_is_another_person(who: User) -> None:
+    other = User.objects.create_user(LOGIN.upper())
+    kept(replace(operator(), name=f"{LOGIN.upper()}/laptop"), "The lamp is green.", group="ledger")
+    kept(replace(operator(), name=other.username, user_id=other.pk), "The lamp is red.", group="ledger")
+    recall(
+        replace(agent(other), all_groups=True), RecallRequest("Which colour has the lamp?", group="ledger")
+    )
+    COUNTER.flush()
+    whole = "".join(zip_of(who).values())
+    assert [word for word in (LOGIN.upper(), "lamp") if word in whole] == []
+    plan = preview_erasure(operator(), who, on_done=lambda _: None)
+    assert (plan.destroyed.memories, plan.destroyed.recalls) == (len(ALONE) + len(TURNS), 1)
+    seen = RecallLog.objects.filter(visible_recalls(person(who))).values_list("actor", flat=True)
+    assert {name.partition("/")[0] for name in seen} == {LOGIN}
 
 
 def test_only_the_person_and_an_admin_of_all_may_export(who: User, alice: User, bob: User) -> None:
