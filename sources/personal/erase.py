@@ -94,6 +94,11 @@ def pseudonym_of(user: User) -> str:
     return f"former-person-{user.pk}"
 
 
+def _inbox_name(user: User) -> str:
+    """The name that the group of the person's conversations gets."""
+    return f"{pseudonym_of(user)}-conversations"
+
+
 def preview_erasure(actor: Actor, user: User, *, on_done: Done) -> Erasure:
     """What erase_person() would do; writes nothing.
 
@@ -184,6 +189,14 @@ def _check_may_erase(actor: Actor, user: User) -> None:
     check_may_manage(actor)
     if user.get_username() == pseudonym_of(user):
         raise Conflict(f"'{user}' is erased already.")
+    taken = (
+        User.objects.filter(username__iexact=pseudonym_of(user)),
+        Group.objects.filter(slug=_inbox_name(user)),
+    )
+    if any(rows.exists() for rows in taken):
+        raise Conflict(
+            f"The name '{pseudonym_of(user)}' is in use, which '{user}' would get: rename that one first."
+        )
 
 
 def _sorted_memories(user: User, on_done: Done) -> Iterator[tuple[list[Memory], bool]]:
@@ -362,7 +375,7 @@ def _delete_account(actor: Actor, user: User) -> None:
     name = pseudonym_of(user)
     with transaction.atomic():
         inbox = Group.objects.filter(pk__in=Inbox.objects.filter(user=user).values("group"))
-        inbox.update(slug=f"{name}-conversations", archived=True)
+        inbox.update(slug=_inbox_name(user), archived=True)
         delete_sessions(user)
         apps.get_model("oauth2_provider", "Application").objects.filter(user=user).update(user=None)
         for relation in User._meta.get_fields(include_hidden=True):

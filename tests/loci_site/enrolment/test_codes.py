@@ -84,7 +84,9 @@ def test_guesses_are_limited_by_address_and_void_no_code(bob: User, settings: An
     assert Pairing.objects.get(client="").tries == 0
 
 
-@pytest.mark.parametrize("sent", [None, [], {}, {"code": None}, {"code": ["x"]}, {"code": "\x00"}, {"code": "\ud800"}])
+@pytest.mark.parametrize(
+    "sent", [None, [], {}, {"code": None}, {"code": ["x"]}, {"code": "\x00"}, {"code": "\ud800"}]
+)
 def test_what_is_no_code_is_refused(sent: Any, bob: User) -> None:
     assert post("token", sent)[0] == 401
 

@@ -147,6 +147,15 @@ def test_the_log_is_whole_and_the_doctor_finds_nothing_new(who: User) -> None:
     assert {each.check: each.verdict for each in examine(operator()).findings} == before
 
 
+def test_a_name_in_use_stops_an_erasure_before_it_begins(who: User) -> None:
+    User.objects.create_user(pseudonym_of(who).title())
+    before = Memory.objects.count()
+    with pytest.raises(Conflict, match="is in use"):
+        erased(who)
+    assert Memory.objects.count() == before
+    assert User.objects.get(pk=who.pk).is_active
+
+
 def test_a_second_erasure_is_refused_and_the_log_stays_whole(who: User) -> None:
     erased(who)
     for step in (erased, lambda user: run("erase", pseudonym_of(user), "--yes")):
