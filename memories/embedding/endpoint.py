@@ -23,6 +23,7 @@ from memories.embedding.manifest import BUILT_IN, MINILM, TOKENIZER_FILE, WIDTHS
 from memories.embedding.model import (
     ModelInstallFailed,
     ModelUnavailable,
+    TextRefused,
     TextTokenizer,
     Vectors,
     unit_rows,
@@ -36,6 +37,8 @@ _ONE_S, _EACH_S = 3.0, 1.0  # for one text, and for each further one
 _PAUSE_S: Final = 0.3  # before the second attempt
 _MOST_BYTES: Final = 1 << 24
 _TOO_LONG: Final = (400, 413, 422)
+_OF_ANY_TEXT: Final = (401, 403, 404, 429)
+_HARMLESS: Final = "harbour"
 _LEAST: Final = 32  # letters: a text refused for its length is longer
 _LETTERS: Final = 16  # of a token at most: MiniLM's tokenizer takes any long word for one
 _HINT: Final = (
@@ -79,7 +82,8 @@ class EndpointSession:
         """Vectors of texts, each as its code points: float32[n, width], unit length.
 
         Raises:
-            ModelUnavailable: no answer in time, or another one than vectors, now or before.
+            TextRefused: it refuses one of these texts.
+            ModelUnavailable: the endpoint failed now or earlier: no answer in time, or an answer without vectors.
         """
         texts = ["".join(map(chr, row)) for row in rows]
         wait_s = _ONE_S + _EACH_S * (len(texts) - 1) if self._has_answered else _FIRST_S
@@ -104,11 +108,13 @@ class EndpointSession:
         status, body = self._ask(texts, until)
         if status == HTTPStatus.OK:
             return self._read(body, len(texts))
-        if status in _TOO_LONG and self._has_answered:
+        if self._has_answered and status not in _OF_ANY_TEXT:
             if len(texts) > 1:
                 return np.concatenate([self._vectors_of([text], until) for text in texts])
-            if len(texts[0]) > _LEAST:
+            if status in _TOO_LONG and len(texts[0]) > _LEAST:
                 return self._vectors_of([texts[0][: len(texts[0]) // 2]], until)
+            if self._ask([_HARMLESS], until)[0] == HTTPStatus.OK:
+                raise TextRefused(f"{self._model.url} answers {status} to one text.", hint="It takes other texts.")
         raise _Answered(status)
 
     def _ask(self, texts: Sequence[str], until: float) -> tuple[int, bytes]:
@@ -175,7 +181,7 @@ def describe_endpoint(
         sha256={TOKENIZER_FILE: MINILM.sha256[TOKENIZER_FILE]}, repository=served, url=f"{url.rstrip('/')}/embeddings",
         dimensions=width, question_prefix=question_prefix, text_prefix=text_prefix,
     )  # fmt: skip
-    found = EndpointSession(model).run([[*map(ord, "harbour")]]).shape[1]
+    found = EndpointSession(model).run([[*map(ord, _HARMLESS)]]).shape[1]
     if found % WIDTHS or found > _MOST_WIDE:
         raise ModelInstallFailed(
             f"Its vectors are {found} wide; Loci needs a multiple of {WIDTHS}, at most {_MOST_WIDE}.",

@@ -20,6 +20,10 @@ class ModelUnavailable(Unavailable):
     code = "model_unavailable"
 
 
+class TextRefused(ModelUnavailable):
+    """The endpoint refuses this text alone and answers others."""
+
+
 class ModelInstallFailed(Unavailable):
     """No source has the model's files, or they are not the published model."""
 

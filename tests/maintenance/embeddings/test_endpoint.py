@@ -81,6 +81,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         if mode == "long" and any(len(text) > 300 for text in body["input"]):
             mode = "400"
+        if mode.startswith("refuses") and any("walrus" in text for text in body["input"]):
+            mode = mode.split()[1]
         if mode.isdecimal():
             self.answer(int(mode), f'{{"error": "{self.headers.get("Authorization")} {body["input"]}"}}')
             return
@@ -334,6 +336,24 @@ def test_a_text_that_is_too_long_there_is_read_from_its_beginning(in_use: Stub) 
 
     assert not Piece.objects.filter(embedding=None).exists()
     assert model_status().state == "ready"
+
+
+@pytest.mark.parametrize("status", ["400", "451", "500"])
+def test_a_text_that_it_refuses_is_left_out_and_keeps_no_other_waiting(in_use: Stub, status: str) -> None:
+    in_use.modes = [f"refuses {status}"]
+    refused = store(operator(), Draft("A walrus.", group="ledger"))
+    drafts = [Draft(f"The berth {number} is free.", group="ledger") for number in range(3)]
+    store_many(operator(), [*drafts, Draft("A walrus again.", group="ledger")])
+    assert refused.is_embedding_owed
+
+    assert embed_owed(operator()).memories == 3
+
+    owed = Piece.objects.filter(embedding=None).values_list("memory__content", flat=True)
+    assert {*owed} == {"A walrus.", "A walrus again."}
+    assert model_status().state == "ready"
+    asked = ask("Is the walrus berth free?")
+    assert (asked.mode, len(asked.items) > 0) == ("keyword", True)
+    assert ask("Which berth is free?").mode == "hybrid"
 
 
 def test_a_text_is_cut_to_the_window_and_a_word_without_end_too(in_use: Stub) -> None:
