@@ -29,10 +29,12 @@ from memories.embedding.encoder import Window
 from memories.embedding.loader import choose_model, model_folder
 from memories.embedding.long_texts import LongText, LongTextQueue
 from memories.lifecycle.edit import EditDraft, edit
-from memories.models import Piece
+from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.store.bulk import store_many
+from sources.exporting import export
+from sources.importing.formats.exports import restore_export
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 KEY = "sk-heron-4711"
@@ -354,6 +356,20 @@ def test_a_text_that_it_refuses_is_left_out_and_keeps_no_other_waiting(in_use: S
     asked = ask("Is the walrus berth free?")
     assert (asked.mode, len(asked.items) > 0) == ("keyword", True)
     assert ask("Which berth is free?").mode == "hybrid"
+
+
+def test_an_export_comes_in_whole_while_it_fails(in_use: Stub, tmp_path: Path) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    with (tmp_path / "out.jsonl").open("w", encoding="utf-8") as out:
+        export(operator(), out)
+    Piece.objects.all().delete()
+    Memory.objects.all().delete()
+    in_use.modes = ["401"]
+
+    report = restore_export(operator(), tmp_path / "out.jsonl")
+
+    assert (report.faults, report.added["memory"]) == ((), 1)
+    assert Piece.objects.get().embedding is None
 
 
 def test_a_text_is_cut_to_the_window_and_a_word_without_end_too(in_use: Stub) -> None:
