@@ -71,7 +71,7 @@ class RecallRequest:
 class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
-    `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
+    `vector` may still be computed; it is None without a model and in mode "keyword". `dates` are the times that it names, in its own
     `time_words`; `is_time_alone` if it asks for nothing else. `asks_wrong`: what went wrong then. `thing` is the root of the
     name of what it `collects` all of, `asker` the person who asks about themselves.
     """
@@ -115,11 +115,11 @@ class Question:
 
 
 def understand(
-    text: str, *, encoder: Encoder | None, actor: Actor | None = None, today: date | None = None
+    text: str, *, encoder: Encoder | None, mode: str = "hybrid", actor: Actor | None = None, today: date | None = None
 ) -> Question:
     """The question with its words, vector, dates and names (lower case). `today` is the asker's, by default the present one.
 
-    Without an `actor` it is not known who asks, so a question about oneself is like any other.
+    No vector in mode "keyword". Without an `actor` it is not known who asks, so a question about oneself is like any other.
     """
     read = read_times(text, today=today)
     collecting = read_collecting(text)
@@ -130,7 +130,7 @@ def understand(
     return Question(
         text=text,
         match=match,
-        vector=encoder.question_vector(meant) if encoder else None,
+        vector=encoder.question_vector(meant) if encoder and mode != "keyword" else None,
         model=encoder.model if encoder else MINILM,
         dates=read.times,
         time_words=read.words,

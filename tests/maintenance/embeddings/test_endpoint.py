@@ -372,6 +372,15 @@ def test_an_export_comes_in_whole_while_it_fails(in_use: Stub, tmp_path: Path) -
     assert Piece.objects.get().embedding is None
 
 
+def test_a_question_by_words_stays_on_this_machine(in_use: Stub) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    in_use.seen.clear()
+
+    found = ask("Where does the heron nest?", "keyword")
+
+    assert (len(found.items), in_use.seen) == (1, [])
+
+
 def test_a_text_is_cut_to_the_window_and_a_word_without_end_too(in_use: Stub) -> None:
     encoder = get_encoder()
     in_use.seen.clear()
