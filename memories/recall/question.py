@@ -1,6 +1,7 @@
 """A request, and its question understood: words, vector, and the dates and names in it."""
 
 import re
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import date
@@ -13,6 +14,7 @@ from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.embedding.manifest import MINILM, Model
+from memories.embedding.model import QUESTION_S
 from memories.language.cleaning import clean_text
 from memories.language.dates.spans import NamedTime
 from memories.language.dates.written import MONTH_NUMBER, read_times
@@ -80,6 +82,7 @@ class Question:
     match: Match | None
     vector: Future[Vector] | None
     model: Model = MINILM  # of the vector
+    vectors_until: float = 0.0  # by time.monotonic(), when an endpoint's patience ends
     dates: tuple[NamedTime, ...] = ()
     time_words: str = ""
     is_time_alone: bool = False
@@ -121,6 +124,7 @@ def understand(
 
     No vector in mode "keyword". Without an `actor` it is not known who asks, so a question about oneself is like any other.
     """
+    vectors_until = time.monotonic() + QUESTION_S
     read = read_times(text, today=today)
     collecting = read_collecting(text)
     asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
@@ -132,6 +136,7 @@ def understand(
         match=match,
         vector=encoder.question_vector(meant) if encoder and mode != "keyword" else None,
         model=encoder.model if encoder else MINILM,
+        vectors_until=vectors_until,
         dates=read.times,
         time_words=read.words,
         is_time_alone=read.is_alone,

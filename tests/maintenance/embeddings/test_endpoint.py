@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
@@ -24,10 +25,11 @@ from access.tokens import operator
 from maintenance.doctor.environment import check_model
 from maintenance.embeddings.backfill import embed_owed
 from memories.draft import Draft
-from memories.embedding import ModelUnavailable, endpoint, get_encoder, loader, model_status
+from memories.embedding import ModelUnavailable, endpoint, get_encoder, loader, long_texts, model_status
 from memories.embedding.encoder import Window
 from memories.embedding.loader import choose_model, model_folder
 from memories.embedding.long_texts import LongText, LongTextQueue
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
@@ -51,6 +53,8 @@ class Stub(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, dict[str, Any]]] = []
         self.minilm = get_encoder(timeout_s=60)
         self.known: dict[str, Any] = {}
+        self.takes_s, self.waiting, self.most_waiting = 0.0, 0, 0
+        self.one_by_one = threading.Lock()
         self.is_over = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -74,6 +78,11 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         stub = self.server
         stub.seen.append((self.path, self.headers.get("Authorization", ""), body))
+        stub.waiting += 1
+        stub.most_waiting = max(stub.most_waiting, stub.waiting)
+        with stub.one_by_one if stub.takes_s else nullcontext():
+            time.sleep(stub.takes_s)
+        stub.waiting -= 1
         mode = stub.modes.pop(0) if len(stub.modes) > 1 else stub.modes[0]
         if mode == "hangs":
             stub.is_over.wait(30)
@@ -132,9 +141,10 @@ def stub(running: Stub, home: Path, settings: Settings, monkeypatch: pytest.Monk
     embedding = replace(settings.LOCI.embedding, endpoint_key=KEY)
     settings.LOCI = replace(settings.LOCI, embedding=embedding)
     monkeypatch.setattr(endpoint, "_FIRST_S", 4.0)
-    monkeypatch.setattr(endpoint, "_ONE_S", 2.0)
+    monkeypatch.setattr(endpoint, "_BULK_S", 6.0)
+    monkeypatch.setattr(long_texts, "STORE_S", 3.0)
     monkeypatch.setattr(loader, "_RETRY_S", 3600.0)
-    running.modes, running.seen = ["ok"], []
+    running.modes, running.seen, running.takes_s, running.most_waiting = ["ok"], [], 0.0, 0
     return running
 
 
@@ -379,6 +389,26 @@ def test_a_question_by_words_stays_on_this_machine(in_use: Stub) -> None:
     found = ask("Where does the heron nest?", "keyword")
 
     assert (len(found.items), in_use.seen) == (1, [])
+
+
+def test_bulk_work_waits_long_for_one_batch_after_another(in_use: Stub) -> None:
+    in_use.takes_s = 3.5
+    assert get_encoder().encode([f"berth {number}" for number in range(17)]).shape == (17, 384)
+    assert in_use.most_waiting == 1
+    assert model_status().state == "ready"
+
+
+def test_a_recall_waits_for_its_vectors_once(in_use: Stub) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    store_relation(operator(), RelationDraft("Billing", "runs_on", "Heron", group="ledger"))
+    in_use.takes_s = 2.2
+    began = time.monotonic()
+
+    found = ask("What does Billing run on?")
+
+    assert 2.2 < time.monotonic() - began < 4
+    assert (found.mode, len(found.relations)) == ("hybrid", 1)
+    assert model_status().state == "ready"
 
 
 def test_a_text_is_cut_to_the_window_and_a_word_without_end_too(in_use: Stub) -> None:
