@@ -22,13 +22,14 @@ from pytest_django import Settings
 
 from access.models import AuditEntry
 from access.tokens import operator
-from maintenance.doctor.environment import check_model
+from maintenance.doctor.environment import check_model, check_model_is_there
 from maintenance.embeddings.backfill import embed_owed
 from memories.draft import Draft
 from memories.embedding import ModelUnavailable, endpoint, get_encoder, loader, long_texts, model_status
 from memories.embedding.encoder import Window
 from memories.embedding.loader import choose_model, model_folder
 from memories.embedding.long_texts import LongText, LongTextQueue
+from memories.embedding.manifest import BUILT_IN
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory, Piece
@@ -431,8 +432,20 @@ def test_another_model_at_the_same_address_is_noticed(in_use: Stub, home: Path) 
     with pytest.raises(CommandError, match="differ from the reference"):
         run("verify")
     loader.unload()
-    with pytest.raises(ModelUnavailable, match=r"differ from the reference.*loci model add heron"):
+    with pytest.raises(ModelUnavailable, match=r"differ from the reference.*loci model add http://.*/v1 --as heron"):
         get_encoder(timeout_s=60)
+    assert "loci model add http://" in check_model().advice
+    assert "loci model add http://" in check_model_is_there().advice
+
+
+def test_the_doctor_tells_how_to_mend_the_model_in_use(in_use: Stub, home: Path) -> None:
+    in_use.modes = ["401"]
+    assert check_model().advice.startswith("Check that it runs and takes LOCI_EMBEDDING_ENDPOINT_KEY.")
+    choose_model(model_folder(home, "heron+3fa2c1"))
+    told = "Run `loci model calibrate heron`, then `loci model use` with the name that it prints."
+    assert [check_model().advice, check_model_is_there().advice] == [told, told]
+    choose_model(model_folder(home, BUILT_IN["mpnet"].name))
+    assert check_model_is_there().advice == "Run `loci model add mpnet`."
 
 
 def test_a_key_that_no_header_can_hold_is_not_told(in_use: Stub, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from access.tokens import operator
 from maintenance.embeddings.reembed import reembed
 from memories.embedding import MODEL_ID, configured_model_id, get_encoder, loader
 from memories.embedding.install import calibration
-from memories.embedding.loader import ModelFolder, choose_model, model_folder
+from memories.embedding.loader import ModelFolder, choose_model, hint_of, model_folder
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
@@ -146,6 +146,7 @@ def test_the_command_adds_lists_and_uses_a_model(
     assert "The index was switched from all-MiniLM-L6-v2@1110a243/256/mean/r1." in run("use", "published")
     listed = run("list")
     assert "* installed: published@" in listed
+    assert hint_of(model_folder(home, "published")) == f"Run `loci model add {published}`."
     assert "  loci model add mpnet\n" in listed
     assert "is valid: hashes match" in run("verify")
     assert first("the port is 8081").id == port.id

@@ -136,7 +136,7 @@ def test_a_graph_cut_off_is_seen_without_loading_it(tmp_path: Path, install: Ins
     os.truncate(folder.graph, 1000)
 
     assert model_status().state == "failed"
-    assert model_status().detail == "Missing or truncated: model.onnx."
+    assert model_status().detail == "Missing or truncated: model.onnx. Run `loci model install --force`."
 
 
 @pytest.mark.model
