@@ -233,6 +233,17 @@ def test_one_that_fails_is_not_added(stub: Stub, home: Path, mode: str) -> None:
     assert not (home / "models" / "heron").exists()
 
 
+def test_a_name_is_not_taken_from_another_model(in_use: Stub, home: Path) -> None:
+    manifest = model_folder(home, "heron").read_manifest()
+
+    with pytest.raises(CommandError, match=r"Another model is installed as heron, from http.*--force"):
+        add(in_use, "--text-prompt", "text: ")
+    assert model_folder(home, "heron").read_manifest() == manifest
+
+    assert "embed anew" not in add(in_use)
+    assert f"It was {manifest.model_id}: embed anew" in add(in_use, "--text-prompt", "text: ", "--force")
+
+
 def test_one_that_cannot_tell_answers_from_others_is_not_added(
     stub: Stub, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
