@@ -135,8 +135,7 @@ def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:
     """Split and embed the text of one store or edit.
 
     The vectors are owed without an encoder, beyond MAX_WINDOWS windows, while too many long texts wait, and if making them
-    fails. In a server, a
-    long text is embedded outside the database thread (memories.embedding.long_texts).
+    fails. In a server, a long text is embedded outside the database thread (memories.embedding.long_texts).
     """
     if encoder is None:
         return _owed_text(passage)
