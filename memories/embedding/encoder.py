@@ -236,7 +236,9 @@ class Encoder:
         vectors = np.empty((len(rows), self.model.width), dtype=np.float32)
         batches = list(plan_batches([len(row) for row in rows], self._session.batch_tokens))
         runs = [[rows[index] for index in batch] for batch in batches]
-        alone, one_of_many = (partial(run, patience_s=patience_s) for run in (self._run, self._run_unless_ending))
+        alone, one_of_many = (
+            partial(run, patience_s=patience_s) for run in (self._run, self._run_unless_ending)
+        )
         answers = map(alone, runs) if len(runs) < 2 else self._workers.map(one_of_many, runs)
         for batch, answer in zip(batches, answers, strict=True):
             vectors[batch] = answer

@@ -74,7 +74,9 @@ class EndpointSession:
     def __init__(self, model: Model, on_failure: Callable[[Exception], object] = lambda error: None) -> None:
         self._model, self._on_failure = model, on_failure
         self._failure, self._has_answered = "", False
-        self._bulk = threading.Lock()  # else a question waits for several batches, where a server answers in turn
+        self._bulk = (
+            threading.Lock()
+        )  # else a question waits for several batches, where a server answers in turn
         key = settings.LOCI.embedding.endpoint_key.strip().encode()
         # The operator names this host, so unlike a webhook's it may be a private one. Without redirects, proxies and
         # .netrc, texts and key reach no other.
@@ -126,7 +128,9 @@ class EndpointSession:
             if status in _TOO_LONG and len(texts[0]) > _LEAST:
                 return self._vectors_of([texts[0][: len(texts[0]) // 2]], until)
             if self._ask([_HARMLESS], until)[0] == HTTPStatus.OK:
-                raise TextRefused(f"{self._model.url} answers {status} to one text.", hint="It takes other texts.")
+                raise TextRefused(
+                    f"{self._model.url} answers {status} to one text.", hint="It takes other texts."
+                )
         raise _Answered(status)
 
     def _ask(self, texts: Sequence[str], until: float) -> tuple[int, bytes]:

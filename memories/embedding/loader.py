@@ -200,7 +200,9 @@ def hint_of(folder: ModelFolder, *, again: bool = False) -> str:
         manifest = folder.read_manifest()
         if (model := manifest.model).url:
             url = model.url.removesuffix("/embeddings")
-            return f"Run `loci model add {url} --as {name} --model {model.repository}` with its former options."
+            return (
+                f"Run `loci model add {url} --as {name} --model {model.repository}` with its former options."
+            )
         source = source or manifest.source
     return f"Run `loci model add {source or name}`."
 

@@ -118,7 +118,12 @@ class Question:
 
 
 def understand(
-    text: str, *, encoder: Encoder | None, mode: str = "hybrid", actor: Actor | None = None, today: date | None = None
+    text: str,
+    *,
+    encoder: Encoder | None,
+    mode: str = "hybrid",
+    actor: Actor | None = None,
+    today: date | None = None,
 ) -> Question:
     """The question with its words, vector, dates and names (lower case). `today` is the asker's, by default the present one.
 
