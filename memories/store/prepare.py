@@ -98,9 +98,9 @@ class CheckedDraft:
         return self.probe(embed_passage(passage_of(self.draft), encoder=self.encoder))
 
     def probe(self, embedded: EmbeddedText) -> PreparedDraft:
-        """Search the groups for its neighbours; no search while the index holds another model's vectors."""
+        """Search the groups for its neighbours; no search unless the index holds vectors of its model."""
         prepare_marks((group, self.draft.content) for group in self.groups)
-        is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
+        is_comparable = not embedded.is_owed and indexed_model() == embedded.model
         vector: Vector | None = embedded.vectors[0] if is_comparable else None
         found = probe_neighbours(ComparedText.of(self.draft), vector, groups=self.groups)
         return PreparedDraft(self.draft, embedded, found, self.superseded)
