@@ -36,8 +36,11 @@ from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.store.bulk import store_many
+from sources.artifacts.ingest import ingest_content
+from sources.artifacts.vectors import embed_chunks
 from sources.exporting import export
 from sources.importing.formats.exports import restore_export
+from sources.models import Chunk
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 KEY = "sk-heron-4711"
@@ -380,6 +383,15 @@ def test_a_text_that_it_refuses_is_left_out_and_keeps_no_other_waiting(in_use: S
     assert ask("Which berth is free?").mode == "hybrid"
 
 
+def test_a_part_of_a_file_that_it_refuses_is_left_out(in_use: Stub) -> None:
+    in_use.modes = ["refuses 500"]
+    files = [(f"{name}.md", f"# {name}\n\nThe {name} is here.\n".encode()) for name in ("walrus", "heron")]
+    ingest_content(operator(), files, group="ledger", source="team")
+    embed_chunks()
+    owed = Chunk.objects.filter(embedding=None)
+    assert ["walrus" in chunk.content for chunk in owed] == [True]
+
+
 def test_an_export_comes_in_whole_while_it_fails(in_use: Stub, tmp_path: Path) -> None:
     store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
     with (tmp_path / "out.jsonl").open("w", encoding="utf-8") as out:
@@ -443,7 +455,9 @@ def test_another_model_at_the_same_address_is_noticed(in_use: Stub, home: Path) 
     with pytest.raises(CommandError, match="differ from the reference"):
         run("verify")
     loader.unload()
-    with pytest.raises(ModelUnavailable, match=r"differ from the reference.*loci model add http://.*/v1 --as heron"):
+    with pytest.raises(
+        ModelUnavailable, match=r"differ from the reference.*loci model add http://.*/v1 --as heron"
+    ):
         get_encoder(timeout_s=60)
     assert "loci model add http://" in check_model().advice
     assert "loci model add http://" in check_model_is_there().advice
