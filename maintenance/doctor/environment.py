@@ -116,7 +116,7 @@ def check_model() -> Finding:
         return notice(
             "model",
             detail.format(model=report.model_id, precision=report.precision, wanted=wanted),
-            f"{hint_of(folder)} {gettext('Stored vectors stay valid.')}",
+            hint_of(folder) + " " + gettext("Stored vectors stay valid."),
         )
     return ok("model", gettext("{model}, hashes and vectors are correct").format(model=report.model_id))
 
