@@ -2,6 +2,7 @@
 
 import codecs
 import re
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
@@ -10,7 +11,7 @@ from typing import Final
 
 from guard.findings import Door, GuardFinding
 from guard.hidden import LOOK_ALIKES, unbase64, unescaped
-from guard.judge import JudgeError, JudgeUse, find_judge
+from guard.judge import PATIENT_S, JudgeError, JudgeUse, find_judge
 from guard.patterns import Keywords, Pattern, PatternSets
 
 DATA: Final = Path(__file__).parent / "data"
@@ -178,18 +179,20 @@ _DRESSES: Final[tuple[tuple[Pattern, Callable[[str], str]], ...]] = (
 )
 
 
-def judge_instructions(text: str, folders: tuple[str, ...]) -> list[GuardFinding]:
-    """A finding for the most suspicious part of a text, if the judge of judges.folders is sure of it; none if it fails."""
+def judge_instructions(text: str, folders: tuple[str, ...]) -> list[GuardFinding] | None:
+    """A finding for the first part of a text that the judge of judges.folders is sure of; None if it fails or is late."""
+    until = time.monotonic() + PATIENT_S
     try:
-        judge = find_judge(folders, JudgeUse.INJECTIONS)
+        judge = find_judge(folders, JudgeUse.INJECTIONS, PATIENT_S)
         if judge is None:
             return []
-        spans = judge.windows(text)
-        scores = judge.score([text[slice(*span)] for span in spans])
+        for span in judge.windows(text):
+            [score] = judge.score([text[slice(*span)]], until - time.monotonic())
+            if score >= judge.threshold:
+                return [GuardFinding("injected-instruction", span, round(score, 3))]
     except JudgeError:
-        return []
-    score, span = max(zip(scores, spans, strict=True), default=(0.0, (0, 0)))
-    return [GuardFinding("injected-instruction", span, round(score, 3))] if score >= judge.threshold else []
+        return None
+    return []
 
 
 # "Do not forget the instructions" is the opposite of an injected instruction.

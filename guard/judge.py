@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-_PATIENT_S: Final = 5.0  # for loading and for scores that no answer waits for
+PATIENT_S: Final = 5.0  # for loading and for scores; a store waits as long for those of its text
 _MAX_WINDOWS: Final = 8  # of a long text; what is behind them is not looked at
 _FILES: Final = ("model.onnx", "tokenizer.json", "config.json")
 _MAX_TOKENS: Final = 512  # of a pair or window, where config.json allows more
@@ -118,7 +118,7 @@ class Judge:
         self._tokenizer.enable_truncation(self._shape.max_tokens)
         self.score([("a", "a")])
 
-    def score(self, texts: Sequence[str | tuple[str, str]], seconds: float = _PATIENT_S) -> list[float]:
+    def score(self, texts: Sequence[str | tuple[str, str]], seconds: float = PATIENT_S) -> list[float]:
         """The probability of yes for each text or pair, 0–1, in order; what exceeds the model's length is not read.
 
         Raises:
@@ -186,7 +186,7 @@ def _loading(folder: Path, use: JudgeUse) -> Future[Judge]:
 os.register_at_fork(after_in_child=_loading.cache_clear)  # a fork copies no thread that loads
 
 
-def find_judge(pairs: tuple[str, ...], use: JudgeUse, seconds: float = _PATIENT_S) -> Judge | None:
+def find_judge(pairs: tuple[str, ...], use: JudgeUse, seconds: float = PATIENT_S) -> Judge | None:
     """The judge that judges.folders names for a use, None without one; loading starts at the first call.
 
     Raises:

@@ -230,8 +230,8 @@ class _Gate:
         label = (f"{before}{text}", self.door, words)
         if len(text) <= _MAX_LABEL_CHARS and label in _clean:
             return _Admitted(text)
-        found = find_all(label[0], self.policy, self.door)
-        if not found and len(text) <= _MAX_LABEL_CHARS and len(_clean) < _MAX_CLEAN:
+        found, is_sure = _find_judged(label[0], self.policy, self.door)
+        if not found and is_sure and len(text) <= _MAX_LABEL_CHARS and len(_clean) < _MAX_CLEAN:
             _clean.add(label)
         shift = len(before)
         return self.treat(
@@ -284,11 +284,17 @@ class _Gate:
 
 def find_all(text: str, policy: Policy, door: Door) -> list[GuardFinding]:
     """find(), with the group's own words, and if it found no instruction to an AI, the finding of a judge."""
+    return _find_judged(text, policy, door)[0]
+
+
+def _find_judged(text: str, policy: Policy, door: Door) -> tuple[list[GuardFinding], bool]:
+    """What find_all() returns, and False if the judge failed or was late."""
     found = find(text, door, policy.pattern)
     folders = settings.LOCI.judges.folders
     if not folders or door.is_typed or has_instruction(each.kind for each in found):
-        return found
-    return [*found, *judge_instructions(text, folders)]
+        return found, True
+    judged = judge_instructions(text, folders)
+    return [*found, *(judged or ())], judged is not None
 
 
 def policy_of(group: Group | None) -> Policy:

@@ -63,7 +63,7 @@ class CachedEncoder(Encoder):
         self._cache = cache
         self._model = model
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], *, patience_s: float | None = None) -> Vectors:
         """float32[n, width], in the order of the texts."""
         known = self._cache.find(self._model, texts)
         new = [text for text in dict.fromkeys(texts) if text not in known]

@@ -24,7 +24,7 @@ from maintenance.models import JobLock
 from maintenance.squashed_migrations import pending_migrations
 from memories.embedding import ModelUnavailable, model_status
 from memories.embedding.install import verify_model
-from memories.embedding.loader import ENDPOINT, model_folder
+from memories.embedding.loader import ENDPOINT, hint_of, model_folder
 from memories.models import Memory
 from memories.search.schema import own_names
 from storage.dialect import dialect
@@ -35,7 +35,6 @@ _HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
 _MIN_FREE_BYTES = 200_000_000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
-_INSTALL_MODEL = gettext_noop("run 'loci model install'")
 _JUDGE_WAIT_S = 60.0
 _KEYWORDS_ONLY = gettext_noop("Until then recall uses keywords only.")
 
@@ -108,26 +107,26 @@ def check_disk() -> Finding:
 def check_model() -> Finding:
     """The model's files have the right hashes, and it computes the expected vectors."""
     try:
-        report = verify_model(model_folder(settings.LOCI.home))
+        report = verify_model(folder := model_folder(settings.LOCI.home))
     except ModelUnavailable as absent:
-        return wrong("model", f"{absent} {gettext(_KEYWORDS_ONLY)}", gettext(_INSTALL_MODEL))
+        return wrong("model", f"{absent.message} {gettext(_KEYWORDS_ONLY)}", absent.hint)
     wanted = settings.LOCI.embedding.precision
     if report.precision not in (wanted, ENDPOINT):
         detail = gettext("{model} works, in {precision}; the setting embedding.precision is {wanted}")
         return notice(
             "model",
             detail.format(model=report.model_id, precision=report.precision, wanted=wanted),
-            gettext("run 'loci model install'; stored vectors stay valid"),
+            hint_of(folder) + " " + gettext("Stored vectors stay valid."),
         )
     return ok("model", gettext("{model}, hashes and vectors are correct").format(model=report.model_id))
 
 
 def check_model_is_there() -> Finding:
     """The model is installed, without reading its files."""
-    state = model_status().state
-    if state in ("absent", "failed"):
-        found = gettext("it is absent.") if state == "absent" else gettext("it failed to load.")
-        return wrong("model", f"{found} {gettext(_KEYWORDS_ONLY)}", gettext(_INSTALL_MODEL))
+    status = model_status()
+    if status.state in ("absent", "failed"):
+        found = gettext("it is absent.") if status.state == "absent" else gettext("it failed to load.")
+        return wrong("model", f"{found} {gettext(_KEYWORDS_ONLY)}", status.detail)
     return ok("model", gettext("installed; its files were not checked"))
 
 

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from maintenance.embeddings.probe import has_unprobed, probe_waiting
-from memories.embedding import Encoder, ModelUnavailable, configured_model_id, get_encoder
+from memories.embedding import Encoder, ModelUnavailable, TextRefused, configured_model_id, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.models import Memory, Piece
 from memories.store.pieces import (
@@ -124,22 +124,27 @@ def _embed_readable(
     """
     try:
         return [*batch], embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
-    except ModelUnavailable:
-        raise
-    except Exception:
+    except Exception as error:
+        if _is_of_all(error):
+            raise
         read: list[Memory] = []
         embedded: list[EmbeddedText] = []
         for memory in batch:
             try:
                 embedded += embed_passages([passage_of(memory)], encoder=encoder)
                 read.append(memory)
-            except ModelUnavailable:
-                raise
-            except Exception:
+            except Exception as one:
+                if _is_of_all(one):
+                    raise
                 log.exception("the text of %s cannot be embedded", memory.id)
         if len(batch) > 1 and not read:
             raise
         return read, embedded
+
+
+def _is_of_all(error: Exception) -> bool:
+    """Whether the encoder fails, and not at this text alone."""
+    return isinstance(error, ModelUnavailable) and not isinstance(error, TextRefused)
 
 
 def _owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:

@@ -24,7 +24,7 @@ def calibrate_model(actor: Actor, folder: ModelFolder, *, dry_run: bool) -> Cali
     texts = [*dict.fromkeys(rows[:_MOST_TEXTS])]
     if len(texts) < _LEAST_TEXTS:
         raise Conflict(
-            f"A calibration needs {_LEAST_TEXTS} live memories; this store has {len(texts)}.",
+            f"A calibration needs {_LEAST_TEXTS} different texts of live memories; this store has {len(texts)}.",
             hint="Until then, the texts that come with Loci are the better sample.",
         )
     return recalibrate(folder, texts, dry_run=dry_run)

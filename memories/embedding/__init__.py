@@ -11,7 +11,7 @@ from memories.embedding.loader import (
     warm_up,
 )
 from memories.embedding.manifest import MODEL_ID
-from memories.embedding.model import ModelInstallFailed, ModelUnavailable
+from memories.embedding.model import ModelInstallFailed, ModelUnavailable, TextRefused
 
 __all__ = [
     "MODEL_ID",
@@ -19,6 +19,7 @@ __all__ = [
     "ModelInstallFailed",
     "ModelStatus",
     "ModelUnavailable",
+    "TextRefused",
     "Window",
     "configured_model",
     "configured_model_id",

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from memories.embedding.concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
 from memories.embedding.manifest import MINILM, WINDOW, Model
 from memories.embedding.model import (
+    QUESTION_S,
+    STORE_S,
     ModelUnavailable,
     TextTokenizer,
     TokenSpan,
@@ -221,8 +224,10 @@ class Encoder:
         window = self.model.window_of(model_id)
         return None if window is None else self.with_window(window)
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], *, patience_s: float | None = None) -> Vectors:
         """Vectors of texts, float32[n, width], unit length, in their order; text beyond the window is ignored.
+
+        `patience_s`: that the caller waits for each batch of an endpoint; None: long.
 
         Raises:
             ModelUnavailable: the process is ending, or the model's endpoint does not answer.
@@ -231,7 +236,10 @@ class Encoder:
         vectors = np.empty((len(rows), self.model.width), dtype=np.float32)
         batches = list(plan_batches([len(row) for row in rows], self._session.batch_tokens))
         runs = [[rows[index] for index in batch] for batch in batches]
-        answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._run_unless_ending, runs)
+        alone, one_of_many = (
+            partial(run, patience_s=patience_s) for run in (self._run, self._run_unless_ending)
+        )
+        answers = map(alone, runs) if len(runs) < 2 else self._workers.map(one_of_many, runs)
         for batch, answer in zip(batches, answers, strict=True):
             vectors[batch] = answer
         return self._centred(vectors)[places]
@@ -243,7 +251,7 @@ class Encoder:
         for batch in plan_batches([len(row) for row in rows], self._session.batch_tokens):
             if is_gone.is_set():
                 return None
-            vectors[batch] = self._session.run([rows[index] for index in batch])
+            vectors[batch] = self._session.run([rows[index] for index in batch], STORE_S)
         return self._centred(vectors)[places]
 
     def encode_query(self, text: str) -> Vectors:
@@ -289,7 +297,7 @@ class Encoder:
     def _encode_one(self, text: str) -> Vectors:
         rows = self._ids([text], self.model.question_prefix)
         with self._query_permits:
-            vector: Vectors = self._centred(self._session.run(rows))[0]
+            vector: Vectors = self._centred(self._session.run(rows, QUESTION_S))[0]
         vector.setflags(write=False)  # every caller gets the same array
         return vector
 
@@ -300,16 +308,16 @@ class Encoder:
     def _centred(self, vectors: Vectors) -> Vectors:
         return vectors if self._centre is None else unit_rows(vectors - self._centre)
 
-    def _run(self, rows: list[list[int]]) -> Vectors:
+    def _run(self, rows: list[list[int]], patience_s: float | None) -> Vectors:
         with self._permits:
-            return self._session.run(rows)
+            return self._session.run(rows, patience_s)
 
-    def _run_unless_ending(self, rows: list[list[int]]) -> Vectors:
+    def _run_unless_ending(self, rows: list[list[int]], patience_s: float | None) -> Vectors:
         if ENDING.is_set():
             raise ModelUnavailable(
                 "The process is ending.", hint="The vectors are computed after its next start."
             )
-        return self._session.run(rows)
+        return self._session.run(rows, patience_s)
 
 
 def plan_batches(lengths: Sequence[int], most_tokens: int) -> Iterator[list[int]]:

@@ -5,8 +5,10 @@ Texts leave this machine, to the host that the operator named in `loci model add
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from http import HTTPStatus
@@ -21,8 +23,10 @@ from django.conf import settings
 from access.errors import InvalidInput
 from memories.embedding.manifest import BUILT_IN, MINILM, TOKENIZER_FILE, WIDTHS, Model
 from memories.embedding.model import (
+    QUESTION_S,
     ModelInstallFailed,
     ModelUnavailable,
+    TextRefused,
     TextTokenizer,
     Vectors,
     unit_rows,
@@ -32,10 +36,12 @@ _ADDRESS: Final = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MOST_WIDE: Final = 4000  # that PostgreSQL's index takes
 _FIRST_S: Final = 10.0  # a server may load its model before its first answer; no recall waits for that one
-_ONE_S, _EACH_S = 3.0, 1.0  # for one text, and for each further one
+_BULK_S: Final = 120.0  # for a batch that no caller waits for: a machine without a GPU may compute long texts
 _PAUSE_S: Final = 0.3  # before the second attempt
 _MOST_BYTES: Final = 1 << 24
 _TOO_LONG: Final = (400, 413, 422)
+_OF_ANY_TEXT: Final = (401, 403, 404, 429)
+_HARMLESS: Final = "harbour"
 _LEAST: Final = 32  # letters: a text refused for its length is longer
 _LETTERS: Final = 16  # of a token at most: MiniLM's tokenizer takes any long word for one
 _HINT: Final = (
@@ -68,6 +74,9 @@ class EndpointSession:
     def __init__(self, model: Model, on_failure: Callable[[Exception], object] = lambda error: None) -> None:
         self._model, self._on_failure = model, on_failure
         self._failure, self._has_answered = "", False
+        self._bulk = (
+            threading.Lock()
+        )  # else a question waits for several batches, where a server answers in turn
         key = settings.LOCI.embedding.endpoint_key.strip().encode()
         # The operator names this host, so unlike a webhook's it may be a private one. Without redirects, proxies and
         # .netrc, texts and key reach no other.
@@ -75,14 +84,21 @@ class EndpointSession:
         self._client = httpx2.Client(trust_env=False, headers=headers)
         finalize(self, self._client.close)
 
-    def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+    def run(self, rows: Sequence[Sequence[int]], patience_s: float | None = None) -> Vectors:
         """Vectors of texts, each as its code points: float32[n, width], unit length.
 
+        Without `patience_s`, one batch at a time is asked for.
+
         Raises:
-            ModelUnavailable: no answer in time, or another one than vectors, now or before.
+            TextRefused: it refuses one of these texts.
+            ModelUnavailable: the endpoint failed now or earlier: no answer in time, or an answer without vectors.
         """
         texts = ["".join(map(chr, row)) for row in rows]
-        wait_s = _ONE_S + _EACH_S * (len(texts) - 1) if self._has_answered else _FIRST_S
+        wait_s = _BULK_S if patience_s is None else patience_s
+        with self._bulk if patience_s is None else nullcontext():
+            return self._run_now(texts, wait_s if self._has_answered else _FIRST_S)
+
+    def _run_now(self, texts: Sequence[str], wait_s: float) -> Vectors:
         if not self._failure:
             # The words of a library's error or of the answer are not passed on: they may quote the key.
             try:
@@ -91,6 +107,8 @@ class EndpointSession:
                 why = f"answers {answer}"
             except httpx2.TimeoutException:
                 why = f"does not answer within {wait_s:g} s"
+                if wait_s < QUESTION_S:  # what a question's vector left: no fault of the endpoint
+                    raise ModelUnavailable(f"{self._model.url} {why}.", hint=_HINT) from None
             except (httpx2.HTTPError, httpx2.InvalidURL, OverflowError) as error:  # the last of a port
                 why = f"cannot be reached ({type(error).__name__})"
             except (LookupError, RecursionError, TypeError, ValueError):
@@ -104,11 +122,15 @@ class EndpointSession:
         status, body = self._ask(texts, until)
         if status == HTTPStatus.OK:
             return self._read(body, len(texts))
-        if status in _TOO_LONG and self._has_answered:
+        if self._has_answered and status not in _OF_ANY_TEXT:
             if len(texts) > 1:
                 return np.concatenate([self._vectors_of([text], until) for text in texts])
-            if len(texts[0]) > _LEAST:
+            if status in _TOO_LONG and len(texts[0]) > _LEAST:
                 return self._vectors_of([texts[0][: len(texts[0]) // 2]], until)
+            if self._ask([_HARMLESS], until)[0] == HTTPStatus.OK:
+                raise TextRefused(
+                    f"{self._model.url} answers {status} to one text.", hint="It takes other texts."
+                )
         raise _Answered(status)
 
     def _ask(self, texts: Sequence[str], until: float) -> tuple[int, bytes]:
@@ -176,7 +198,7 @@ def describe_endpoint(
         sha256={TOKENIZER_FILE: MINILM.sha256[TOKENIZER_FILE]}, repository=served, url=f"{url.rstrip('/')}/embeddings",
         dimensions=width, question_prefix=question_prefix, text_prefix=text_prefix,
     )  # fmt: skip
-    found = EndpointSession(model).run([[*map(ord, "harbour")]]).shape[1]
+    found = EndpointSession(model).run([[*map(ord, _HARMLESS)]]).shape[1]
     if found % WIDTHS or found > _MOST_WIDE:
         raise ModelInstallFailed(
             f"Its vectors are {found} wide; Loci needs a multiple of {WIDTHS}, at most {_MOST_WIDE}.",

@@ -191,9 +191,20 @@ _INSTALL_HINT: Final = "Run `loci model install`."
 def hint_of(folder: ModelFolder, *, again: bool = False) -> str:
     """The command that installs a folder's model; `again`: in the place of a damaged one."""
     name = folder.path.name
-    if name != MINILM.name:
-        return f"Run `loci model add {next((short for short, model in BUILT_IN.items() if model.name == name), name)}`."
-    return "Run `loci model install --force`." if again else _INSTALL_HINT
+    if name == MINILM.name:
+        return "Run `loci model install --force`." if again else _INSTALL_HINT
+    if "+" in name:
+        return f"Run `loci model calibrate {name.partition('+')[0]}`, then `loci model use` with the name that it prints."
+    source = next((short for short, model in BUILT_IN.items() if model.name == name), "")
+    with suppress(OSError, ValueError):
+        manifest = folder.read_manifest()
+        if (model := manifest.model).url:
+            url = model.url.removesuffix("/embeddings")
+            return (
+                f"Run `loci model add {url} --as {name} --model {model.repository}` with its former options."
+            )
+        source = source or manifest.source
+    return f"Run `loci model add {source or name}`."
 
 
 State = Literal["absent", "loading", "ready", "failed", "installed"]
@@ -280,7 +291,7 @@ class _ModelLoader:
         if self._is_loading():
             return replace(on_disk, state="loading")
         if on_disk.state == "installed" and self._failure and self.folder.stamp() == self._tried_stamp:
-            return replace(on_disk, state="failed", detail=str(self._failure))
+            return replace(on_disk, state="failed", detail=_with_hint(self._failure, self.folder))
         return on_disk
 
     def _is_loading(self) -> bool:
@@ -306,6 +317,10 @@ class _ModelLoader:
         self._encoder, self._failure, self._failed_at = None, error, time.monotonic()
 
 
+def _with_hint(error: Exception, folder: ModelFolder) -> str:
+    return str(error) if isinstance(error, ModelUnavailable) else f"{error} {hint_of(folder, again=True)}"
+
+
 def folder_status(folder: ModelFolder) -> ModelStatus:
     """State of a folder: absent, installed, or failed if files are missing or truncated."""
     name = folder.path.name
@@ -316,7 +331,7 @@ def folder_status(folder: ModelFolder) -> ModelStatus:
     try:
         manifest = _read_usable_manifest(folder)
     except (OSError, ValueError) as error:
-        return replace(status, state="failed", detail=str(error))
+        return replace(status, state="failed", detail=_with_hint(error, folder))
     status = replace(status, model_id=manifest.model_id, precision=manifest.precision)
     return replace(status, state="installed", detail=f"from {manifest.source}")
 

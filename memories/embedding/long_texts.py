@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from memories.embedding.concurrency import yield_to_answers
 from memories.embedding.encoder import Encoder, Window
-from memories.embedding.model import ModelUnavailable, Vectors
+from memories.embedding.model import STORE_S, ModelUnavailable, Vectors
 from storage.call_state import CallState
 
 # Beyond this a text is stored at once and the worker embeds it: 64 windows take a core one to two seconds.
@@ -92,7 +92,7 @@ def embed_long_text(text: LongText) -> LongVectors:
 
 def _embed_here(text: LongText) -> LongVectors:
     try:
-        return LongVectors(text.spans, text.encoder.encode(text.texts))
+        return LongVectors(text.spans, text.encoder.encode(text.texts, patience_s=STORE_S))
     except ModelUnavailable:
         return LongVectors(text.spans, None)
 

@@ -20,6 +20,10 @@ class ModelUnavailable(Unavailable):
     code = "model_unavailable"
 
 
+class TextRefused(ModelUnavailable):
+    """The endpoint refuses this text alone and answers others."""
+
+
 class ModelInstallFailed(Unavailable):
     """No source has the model's files, or they are not the published model."""
 
@@ -149,12 +153,19 @@ def import_onnxruntime() -> Any:
     return onnxruntime
 
 
+QUESTION_S: Final = 3.0  # that a question waits for the vectors of an endpoint
+STORE_S: Final = 10.0  # that a store waits for one batch
+
+
 class VectorSession(Protocol):
-    """Makes vectors, float32[n, width] of unit length, of batches of token ids with `batch_tokens` at most."""
+    """Makes vectors, float32[n, width] of unit length, of batches of token ids with `batch_tokens` at most.
+
+    `patience_s` is for an endpoint; None: no caller waits.
+    """
 
     batch_tokens: ClassVar[int]
 
-    def run(self, rows: Sequence[Sequence[int]]) -> Vectors: ...
+    def run(self, rows: Sequence[Sequence[int]], patience_s: float | None = None) -> Vectors: ...
 
 
 class OnnxSession:
@@ -182,7 +193,7 @@ class OnnxSession:
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
         )
 
-    def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+    def run(self, rows: Sequence[Sequence[int]], patience_s: float | None = None) -> Vectors:
         """Encode one batch of token ids, padded to its longest row: float32[n, width], unit length."""
         ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
         mask = np.zeros_like(ids)

@@ -124,7 +124,7 @@ def _answer_query(
     trace = Trace()
     if degraded:
         mode = "keyword"
-    question = understand(request.query, encoder=encoder, actor=actor)
+    question = understand(request.query, encoder=encoder, mode=mode, actor=actor)
     trace.add(
         "question",
         terms=list(question.match.terms if question.match else ()),

@@ -311,9 +311,9 @@ def _verified_query(count: int) -> CompiledQuery[tuple[int]]:
 
 
 def _judge_best(ranking: Ranking, question: Question, trace: Trace) -> Ranking:
-    """The ranking with the best JUDGED_PAIRS in a judge's order, in each other's places, so that what follows compares as before.
+    """The best JUDGED_PAIRS in the judge's order; each takes the score of its new place.
 
-    As it is without a judge of recall, in its time or at all, for a list of a time, and in modes for comparison. No queries.
+    Unchanged if there is no judge, it is late, or the list is one of a time.
     """
     keys = [key for key, _ in ranking.scores[:JUDGED_PAIRS]]
     if not ranking.rows or (question.is_time_alone and ranking.dated.all):

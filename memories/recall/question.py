@@ -1,6 +1,7 @@
 """A request, and its question understood: words, vector, and the dates and names in it."""
 
 import re
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -13,6 +14,7 @@ from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.embedding.manifest import MINILM, Model
+from memories.embedding.model import QUESTION_S
 from memories.language.cleaning import clean_text
 from memories.language.dates.spans import NamedTime
 from memories.language.dates.written import MONTH_NUMBER, read_times
@@ -71,7 +73,7 @@ class RecallRequest:
 class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
-    `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
+    `vector` may still be computed; it is None without a model and in mode "keyword". `dates` are the times that it names, in its own
     `time_words`; `is_time_alone` if it asks for nothing else. `asks_wrong`: what went wrong then. `thing` is the root of the
     name of what it `collects` all of, `asker` the person who asks about themselves.
     """
@@ -80,6 +82,7 @@ class Question:
     match: Match | None
     vector: Future[Vector] | None
     model: Model = MINILM  # of the vector
+    vectors_until: float = 0.0  # by time.monotonic(), when an endpoint's patience ends
     dates: tuple[NamedTime, ...] = ()
     time_words: str = ""
     is_time_alone: bool = False
@@ -115,12 +118,18 @@ class Question:
 
 
 def understand(
-    text: str, *, encoder: Encoder | None, actor: Actor | None = None, today: date | None = None
+    text: str,
+    *,
+    encoder: Encoder | None,
+    mode: str = "hybrid",
+    actor: Actor | None = None,
+    today: date | None = None,
 ) -> Question:
     """The question with its words, vector, dates and names (lower case). `today` is the asker's, by default the present one.
 
-    Without an `actor` it is not known who asks, so a question about oneself is like any other.
+    No vector in mode "keyword". Without an `actor` it is not known who asks, so a question about oneself is like any other.
     """
+    vectors_until = time.monotonic() + QUESTION_S
     read = read_times(text, today=today)
     collecting = read_collecting(text)
     asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
@@ -133,8 +142,9 @@ def understand(
     return Question(
         text=text,
         match=match,
-        vector=encoder.question_vector(meant) if encoder else None,
+        vector=encoder.question_vector(meant) if encoder and mode != "keyword" else None,
         model=encoder.model if encoder else MINILM,
+        vectors_until=vectors_until,
         dates=read.times,
         time_words=read.words,
         is_time_alone=read.is_alone,

@@ -1,6 +1,7 @@
 """Follows relations: memories related to the entities that a question names become candidates, each with its reason."""
 
 import re
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from django.db import connection
 
 from access.models import Group
 from access.visibility import Narrowing, Visibility
-from memories.embedding import Encoder
+from memories.embedding import Encoder, ModelUnavailable
 from memories.embedding.model import Vectors
 from memories.entities.lines import (
     RelationEnds,
@@ -395,7 +396,7 @@ def _score(
 ) -> dict[int, float]:
     """The cosine of the question with each relation as a sentence, or with two that lead on to it; by the relations' keys.
 
-    Without a vector all are 0, and those of the named entities alone count.
+    Without a vector, or while an endpoint is slow, all are 0, and those of the named entities alone count.
     """
     near = [key for key in every if key in found.ends]
     if encoder is None or question.vector is None:
@@ -405,7 +406,13 @@ def _score(
     for one in near:
         onward = (key for key in every if key not in found.ends)
         ways += [(one, key) for key in onward if {*every[one].roots} & {*every[key].roots}]
-    vectors = _vectors_of([". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]], encoder)
+    patience_s = question.vectors_until - time.monotonic()
+    try:
+        vectors = _vectors_of(
+            [". ".join(said[key] for key in way) for way in ways[:MAX_WAYS]], encoder, patience_s
+        )
+    except ModelUnavailable:
+        return dict.fromkeys(near, 0.0)
     cosines = map(question.model.question_cosine, (vectors @ question.vector.result()).tolist())
     scores = dict[int, float]()
     for way, cosine in zip(ways, cosines, strict=False):
@@ -418,12 +425,12 @@ _MAX_CACHED = 5_000  # about 8 MB
 _VECTORS: dict[tuple[str, str], Vector] = {}  # by model and content hash
 
 
-def _vectors_of(sentences: Sequence[str], encoder: Encoder) -> Vectors:
+def _vectors_of(sentences: Sequence[str], encoder: Encoder, patience_s: float) -> Vectors:
     """The vectors of sentences; those that are new to the process are encoded at once, in about 2 ms each."""
     keys = [(encoder.model_id, content_hash(sentence)) for sentence in sentences]
     known = {key: vector for key in keys if (vector := _VECTORS.get(key)) is not None}
     if new := {key: said for key, said in zip(keys, sentences, strict=True) if key not in known}:
-        made = dict(zip(new, encoder.encode([*new.values()]), strict=True))
+        made = dict(zip(new, encoder.encode([*new.values()], patience_s=patience_s), strict=True))
         if len(_VECTORS) + len(made) > _MAX_CACHED:
             _VECTORS.clear()
         _VECTORS.update(made)

@@ -156,6 +156,8 @@ def set_width(connection: BaseDatabaseWrapper, width: int) -> None:
     if width != index_width(connection):
         with connection.cursor() as cursor:
             cursor.execute(_SET_WIDTH, [str(width)])
+        # PostgreSQL makes no index on a table whose new rows wait for their checks: after the first text of a store.
+        connection.check_constraints(["memories_memory"])
         remake_vector_tables(connection)
 
 

@@ -135,8 +135,7 @@ def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:
     """Split and embed the text of one store or edit.
 
     The vectors are owed without an encoder, beyond MAX_WINDOWS windows, while too many long texts wait, and if making them
-    fails. In a server, a
-    long text is embedded outside the database thread (memories.embedding.long_texts).
+    fails. In a server, a long text is embedded outside the database thread (memories.embedding.long_texts).
     """
     if encoder is None:
         return _owed_text(passage)
@@ -175,13 +174,15 @@ def texts_of(passage: Passage, spans: Sequence[Window]) -> list[str]:
     return [embedded_text(passage.content[span.start : span.end], passage.happened_at) for span in spans]
 
 
-def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
+def embed_passages(
+    passages: Sequence[Passage], *, encoder: Encoder | None, patience_s: float | None = None
+) -> list[EmbeddedText]:
     """Split and embed texts, in order. Without an encoder, each is one piece without a vector."""
     if encoder is None:
         return [_owed_text(passage) for passage in passages]
     cuts = _cut_all(passages, encoder)
     texts = [text for passage, spans in zip(passages, cuts, strict=True) for text in texts_of(passage, spans)]
-    vectors = encoder.encode(texts)
+    vectors = encoder.encode(texts, patience_s=patience_s)
     result, at = [], 0
     for spans in cuts:
         result.append(EmbeddedText(tuple(spans), vectors[at : at + len(spans)], encoder.model_id))
@@ -189,10 +190,12 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
     return result
 
 
-def embed_or_owe(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
+def embed_or_owe(
+    passages: Sequence[Passage], *, encoder: Encoder | None, patience_s: float | None = None
+) -> list[EmbeddedText]:
     """The same as embed_passages(); if making the vectors fails, all are owed."""
     try:
-        return embed_passages(passages, encoder=encoder)
+        return embed_passages(passages, encoder=encoder, patience_s=patience_s)
     except ModelUnavailable:
         return embed_passages(passages, encoder=None)
 

@@ -11,6 +11,7 @@ from access.groups import find_group_to_write, wanted_slug
 from access.models import Group
 from memories.draft import Draft, check_draft, guard_draft
 from memories.embedding import Encoder
+from memories.embedding.model import STORE_S
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.search.rows import Vector
@@ -97,9 +98,9 @@ class CheckedDraft:
         return self.probe(embed_passage(passage_of(self.draft), encoder=self.encoder))
 
     def probe(self, embedded: EmbeddedText) -> PreparedDraft:
-        """Search the groups for its neighbours; no search while the index holds another model's vectors."""
+        """Search the groups for its neighbours; no search unless the index holds vectors of its model."""
         prepare_marks((group, self.draft.content) for group in self.groups)
-        is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
+        is_comparable = not embedded.is_owed and indexed_model() == embedded.model
         vector: Vector | None = embedded.vectors[0] if is_comparable else None
         found = probe_neighbours(ComparedText.of(self.draft), vector, groups=self.groups)
         return PreparedDraft(self.draft, embedded, found, self.superseded)
@@ -116,7 +117,7 @@ def prepare_together(drafts: Sequence[CheckedDraft]) -> list[PreparedDraft]:
     if len(encoders) > 1:  # while all is embedded anew with another window
         return [each.prepare() for each in drafts]
     [encoder] = encoders.values()
-    embedded = embed_or_owe([passage_of(each.draft) for each in drafts], encoder=encoder)
+    embedded = embed_or_owe([passage_of(each.draft) for each in drafts], encoder=encoder, patience_s=STORE_S)
     return [each.probe(vectors) for each, vectors in zip(drafts, embedded, strict=True)]
 
 

@@ -161,7 +161,7 @@ def _evidence_in(
     visibility = Visibility(frozenset({group.key}), False, frozenset({State.LIVE}), RECALLED, timezone.now())
     try:
         hits = find_chunks(
-            understand(query, encoder=encoder), visibility, mode="keyword" if degraded else mode
+            understand(query, encoder=encoder, mode=mode), visibility, mode="keyword" if degraded else mode
         )
     except ModelUnavailable:
         degraded = NO_MODEL

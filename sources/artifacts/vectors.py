@@ -1,5 +1,6 @@
 """Vectors of chunks: computed at the end of an ingest, later by the worker, and again after a re-embed."""
 
+import logging
 import time
 from collections.abc import Callable
 from math import inf
@@ -9,12 +10,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from access.actor import Actor
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from memories.embedding import Encoder, ModelUnavailable, TextRefused, get_encoder
 from memories.embedding.concurrency import ENDING
 from memories.language.cleaning import format_count
 from memories.store.pieces import claim_index, indexed_model
 from sources.models import Chunk, ChunkState
 
+logger = logging.getLogger(__name__)
 _BATCH_CHUNKS: Final = 64
 _SECONDS_AT_ONCE: Final = 20.0  # of the worker: other jobs wait meanwhile
 MODEL_WAIT_S: Final = 60.0
@@ -39,7 +41,7 @@ def embed_waiting(actor: Actor) -> str | None:
 
 def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] = lambda done: None) -> int:
     """Embed chunks without a vector; returns their number. Runs outside transactions and may be killed."""
-    began, done = time.monotonic(), 0
+    began, done, last = time.monotonic(), 0, 0
     try:
         encoder = get_encoder(indexed_model(), timeout_s=MODEL_WAIT_S)
         encoder = encoder.of_model(indexed_model()) or encoder
@@ -49,25 +51,34 @@ def embed_chunks(*, seconds: float = inf, on_progress: Callable[[int], object] =
         return 0  # a re-embed is under way or needed: vectors of two models are never compared
     while not ENDING.is_set() and time.monotonic() - began < seconds:
         waiting = _owed_chunks(encoder.model_id).select_related("group", "artifact").defer("embedding")
-        batch = list(waiting.order_by("key")[:_BATCH_CHUNKS])
+        batch = list(waiting.filter(key__gt=last).order_by("key")[:_BATCH_CHUNKS])
         if not batch:
             break
+        last = batch[-1].key
         try:
-            _embed_batch(batch, encoder)
+            embedded = _embed_batch(batch, encoder)
         except ModelUnavailable:
             break
-        done += len(batch)
-        on_progress(len(batch))
+        done += embedded
+        on_progress(embedded)
     return done
 
 
-def _embed_batch(batch: list[Chunk], encoder: Encoder) -> None:
-    vectors = encoder.encode([_embedded_text(chunk) for chunk in batch])
+def _embed_batch(batch: list[Chunk], encoder: Encoder) -> int:
+    """Embed chunks but those that an endpoint refuses; their number."""
+    try:
+        vectors = encoder.encode([_embedded_text(chunk) for chunk in batch])
+    except TextRefused:
+        if len(batch) > 1:
+            return sum(_embed_batch([chunk], encoder) for chunk in batch)
+        logger.exception("the chunk %s cannot be embedded", batch[0].key)
+        return 0
     with transaction.atomic():
         claim_index(encoder.model_id, encoder.model.width)
         for chunk, vector in zip(batch, vectors, strict=True):
             same = Chunk.objects.filter(pk=chunk.pk, text_hash=chunk.text_hash)
             same.update(embedding=vector.astype("<f4").tobytes(), model=encoder.model_id)
+    return len(batch)
 
 
 def _embedded_text(chunk: Chunk) -> str:

@@ -264,7 +264,7 @@ class CountingEncoder(Encoder):
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def encode(self, texts: Any) -> Any:
+    def encode(self, texts: Any, *, patience_s: float | None = None) -> Any:
         self.asked += texts
         return np.array([[float(len(text))] * 384 for text in texts], dtype=np.float32)
 

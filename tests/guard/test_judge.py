@@ -13,10 +13,10 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from access.actor import Via
-from access.groups.guarding import find_all
+from access.groups.guarding import OnHold, admit, find_all
 from access.models import Group
 from access.tokens import operator
-from guard import Door, Policy
+from guard import Door, Policy, injection
 from guard.injection import judge_instructions
 from guard.judge import Judge, JudgeError, JudgeUse, find_judge, read_folders, read_shape
 from loci_site.config.checks import check_judges
@@ -166,6 +166,30 @@ def test_a_window_above_the_threshold_is_found(reader: Path) -> None:
     assert judge_instructions("The quay is green.", folders) == []
     assert judge_instructions("", folders) == []
     assert judge_instructions(text, (f"recall={reader}",)) == []
+
+
+def test_a_sure_window_counts_though_a_later_one_is_late(
+    reader: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = (f"injections={reader}",)
+    find_judge(folders, JudgeUse.INJECTIONS, 60)
+    monkeypatch.setattr(injection, "PATIENT_S", 0.5)
+    [found] = judge_instructions(f"Now XYZZY the quay is {SLOW} green.", folders) or []
+    assert found.confidence == 0.982
+    assert judge_instructions(f"The quay is {SLOW} green, now XYZZY.", folders) is None
+
+
+def test_a_label_that_passed_while_the_judge_was_late_is_searched_again(
+    reader: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.LOCI = with_judge(settings.LOCI, JudgeUse.INJECTIONS, reader)
+    label = "The quay is green, now xyzzy."
+    monkeypatch.setattr(injection, "PATIENT_S", 0.0)  # it is still loading
+    assert admit(label, Door.AGENT, None).findings == ()
+    monkeypatch.setattr(injection, "PATIENT_S", 60.0)
+    assert [each.kind for each in admit(label, Door.AGENT, None, on_hold=OnHold.WAIT).findings] == [
+        "injected-instruction"
+    ]
 
 
 @pytest.mark.django_db

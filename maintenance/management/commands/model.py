@@ -29,10 +29,11 @@ from memories.embedding.loader import (
     ModelStatus,
     choose_model,
     folder_status,
+    hint_of,
     installed_models,
     model_folder,
 )
-from memories.embedding.manifest import BUILT_IN, MINILM
+from memories.embedding.manifest import BUILT_IN, MINILM, Model
 from memories.embedding.model import ModelUnavailable
 from memories.management.output import FaceCommand
 
@@ -97,12 +98,34 @@ def _add(options: dict[str, Any]) -> CommandAnswer:
         files = Path(named).expanduser()
         model = describe_folder(files)
         sources = [FolderSource(files, model)]
+    folder, before = _find_place(model, options)
     with StepBar("model", unit="B", unit_scale=True) as bar:
         report = install_model(
-            model_folder(settings.LOCI.home, model.name), sources, model=model,
+            folder, sources, model=model,
             precision=settings.LOCI.embedding.precision, progress=partial(bar.show, "fetching"),
         )  # fmt: skip
-    return _reported(report)
+    return CommandAnswer(report, _describe_report(report) + _describe_change(before, report))
+
+
+def _find_place(model: Model, options: dict[str, Any]) -> tuple[ModelFolder, str]:
+    """The folder of a model to be added, and the id of the one in it; Conflict if that is another and not --force."""
+    folder = model_folder(settings.LOCI.home, model.name)
+    try:
+        found = folder.read_manifest()
+    except (OSError, ValueError):
+        return folder, ""
+    if found.model.revision != model.revision and not options["force"]:
+        raise Conflict(
+            f"Another model is installed as {model.name}, from {found.source}: nothing was changed.",
+            hint="Choose another name, or repeat it with --force to replace that model.",
+        )
+    return folder, found.model_id
+
+
+def _describe_change(before: str, report: InstallReport) -> str:
+    if before in ("", report.model_id):
+        return ""
+    return f" It was {before}: embed anew with `loci model use {report.path.name}`."
 
 
 def _add_endpoint(url: str, options: dict[str, Any]) -> CommandAnswer:
@@ -116,11 +139,11 @@ def _add_endpoint(url: str, options: dict[str, Any]) -> CommandAnswer:
         url, name=options["name"], served=options["served"], width=options["width"],
         question_prefix=options["query_prompt"], text_prefix=options["text_prompt"],
     )  # fmt: skip
+    folder, before = _find_place(model, options)
     sources = [FolderSource(model_folder(settings.LOCI.home, MINILM.name).path, model)]
-    folder = model_folder(settings.LOCI.home, model.name)
     report = install_model(folder, sources, model=model, precision=settings.LOCI.embedding.precision)
     told = f" From `loci model use {model.name}` on, every text and every question leaves this machine, to {host}."
-    return CommandAnswer(report, _describe_report(report) + told)
+    return CommandAnswer(report, _describe_report(report) + _describe_change(before, report) + told)
 
 
 def _partial() -> Path:
@@ -130,10 +153,8 @@ def _partial() -> Path:
 def _find_installed(named: str) -> ModelFolder:
     folder = model_folder(settings.LOCI.home, BUILT_IN[named].name if named in BUILT_IN else named)
     if folder_status(folder).state != "installed":
-        named = named or folder.path.name
-        raise ModelUnavailable(
-            f"{named} is not installed at {folder.path}.", hint=f"Run `loci model add {named}`."
-        )
+        name = named or folder.path.name
+        raise ModelUnavailable(f"{name} is not installed at {folder.path}.", hint=hint_of(folder))
     return folder
 
 
@@ -248,7 +269,7 @@ class Command(FaceCommand):
              option("--width", type=int, default=0, metavar="N", help="the width to ask the endpoint for; default: its own"),
              option("--query-prompt", default="", metavar="TEXT", help="what the endpoint's model reads before questions"),
              option("--text-prompt", default="", metavar="TEXT", help="what it reads before texts"),
-             YES.but(help="send texts to the endpoint")),
+             flag("--force", "replace another model of this name"), YES.but(help="send texts to the endpoint")),
         ),
         "use": CommandVerb(_use, "embed all memories with an installed model and switch to it", (_MODEL,)),
         "calibrate": CommandVerb(

@@ -20,7 +20,7 @@ from memories.models import Link, LinkKind, LinkStatus, Memory, Thread
 from memories.store import record_findings
 from memories.store.derived import standing
 from memories.store.for_review import raise_doubt
-from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
+from memories.store.pieces import EmbeddedText, available_encoder, embed_or_owe, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.withdrawn.tombstones import missing_keys
 from memories.types import VISIBLE_TRUSTS, State
@@ -319,7 +319,7 @@ class ExportIntake:
         return faults + [LineFault(built[at][0].number, why) for at, why in refused.items()]
 
     def _embed(self, built: list[tuple[RawLine, Model]]) -> list[EmbeddedText]:
-        """Pieces of each memory: those in the file if the configured model made them, else embedded now."""
+        """Pieces of each memory: those in the file if the configured model made them, else embedded now, or owed."""
         carried = {
             at: carried_pieces(line.row["content"], line.value.get("pieces"))
             for at, (line, _) in enumerate(built)
@@ -329,7 +329,7 @@ class ExportIntake:
         if rest and self.encoder is None:
             self.encoder = available_encoder(timeout_s=MODEL_WAIT_S)
         passages = [passage_of(row) for _, row in rest if isinstance(row, Memory)]
-        made = embed_passages(passages, encoder=self.encoder) if rest else []
+        made = embed_or_owe(passages, encoder=self.encoder) if rest else []
         ready |= {at: pieces for (at, _), pieces in zip(rest, made, strict=True)}
         return [ready[at] for at in range(len(built))]
 

@@ -161,7 +161,7 @@ def test_a_process_that_is_to_end_stops_within_a_text(
     runs: list[int] = []
     run = encoder._session.run
 
-    def ended(rows: list[list[int]]) -> Vectors:
+    def ended(rows: list[list[int]], patience_s: float | None) -> Vectors:
         runs.append(len(rows))
         ENDING.set()
         return run(rows)

@@ -110,7 +110,7 @@ def test_a_model_with_minilm_s_scale_is_left_alone(small: ModelFolder, words: tu
 
 def test_too_few_live_texts_are_refused(small: ModelFolder, is_able: None) -> None:
     forget(operator(), Memory.objects.all()[0].id, reason="one less")
-    with pytest.raises(CommandError, match="needs 200 live memories; this store has 199"):
+    with pytest.raises(CommandError, match="needs 200 different texts of live memories; this store has 199"):
         run("calibrate", "--force")
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
@@ -21,18 +22,25 @@ from pytest_django import Settings
 
 from access.models import AuditEntry
 from access.tokens import operator
-from maintenance.doctor.environment import check_model
+from maintenance.doctor.environment import check_model, check_model_is_there
 from maintenance.embeddings.backfill import embed_owed
 from memories.draft import Draft
-from memories.embedding import ModelUnavailable, endpoint, get_encoder, loader, model_status
+from memories.embedding import ModelUnavailable, endpoint, get_encoder, loader, long_texts, model_status
 from memories.embedding.encoder import Window
 from memories.embedding.loader import choose_model, model_folder
 from memories.embedding.long_texts import LongText, LongTextQueue
+from memories.embedding.manifest import BUILT_IN
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.edit import EditDraft, edit
-from memories.models import Piece
+from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.store.bulk import store_many
+from sources.artifacts.ingest import ingest_content
+from sources.artifacts.vectors import embed_chunks
+from sources.exporting import export
+from sources.importing.formats.exports import restore_export
+from sources.models import Chunk
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 KEY = "sk-heron-4711"
@@ -49,6 +57,8 @@ class Stub(ThreadingHTTPServer):
         self.seen: list[tuple[str, str, dict[str, Any]]] = []
         self.minilm = get_encoder(timeout_s=60)
         self.known: dict[str, Any] = {}
+        self.takes_s, self.waiting, self.most_waiting = 0.0, 0, 0
+        self.one_by_one = threading.Lock()
         self.is_over = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -72,6 +82,11 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         stub = self.server
         stub.seen.append((self.path, self.headers.get("Authorization", ""), body))
+        stub.waiting += 1
+        stub.most_waiting = max(stub.most_waiting, stub.waiting)
+        with stub.one_by_one if stub.takes_s else nullcontext():
+            time.sleep(stub.takes_s)
+        stub.waiting -= 1
         mode = stub.modes.pop(0) if len(stub.modes) > 1 else stub.modes[0]
         if mode == "hangs":
             stub.is_over.wait(30)
@@ -81,6 +96,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         if mode == "long" and any(len(text) > 300 for text in body["input"]):
             mode = "400"
+        if mode.startswith("refuses") and any("walrus" in text for text in body["input"]):
+            mode = mode.split()[1]
         if mode.isdecimal():
             self.answer(int(mode), f'{{"error": "{self.headers.get("Authorization")} {body["input"]}"}}')
             return
@@ -128,9 +145,10 @@ def stub(running: Stub, home: Path, settings: Settings, monkeypatch: pytest.Monk
     embedding = replace(settings.LOCI.embedding, endpoint_key=KEY)
     settings.LOCI = replace(settings.LOCI, embedding=embedding)
     monkeypatch.setattr(endpoint, "_FIRST_S", 4.0)
-    monkeypatch.setattr(endpoint, "_ONE_S", 2.0)
+    monkeypatch.setattr(endpoint, "_BULK_S", 6.0)
+    monkeypatch.setattr(long_texts, "STORE_S", 3.0)
     monkeypatch.setattr(loader, "_RETRY_S", 3600.0)
-    running.modes, running.seen = ["ok"], []
+    running.modes, running.seen, running.takes_s, running.most_waiting = ["ok"], [], 0.0, 0
     return running
 
 
@@ -216,6 +234,17 @@ def test_one_that_fails_is_not_added(stub: Stub, home: Path, mode: str) -> None:
     assert KEY not in str(caught.value)
     assert time.monotonic() - began < 15
     assert not (home / "models" / "heron").exists()
+
+
+def test_a_name_is_not_taken_from_another_model(in_use: Stub, home: Path) -> None:
+    manifest = model_folder(home, "heron").read_manifest()
+
+    with pytest.raises(CommandError, match=r"Another model is installed as heron, from http.*--force"):
+        add(in_use, "--text-prompt", "text: ")
+    assert model_folder(home, "heron").read_manifest() == manifest
+
+    assert "embed anew" not in add(in_use)
+    assert f"It was {manifest.model_id}: embed anew" in add(in_use, "--text-prompt", "text: ", "--force")
 
 
 def test_one_that_cannot_tell_answers_from_others_is_not_added(
@@ -336,6 +365,76 @@ def test_a_text_that_is_too_long_there_is_read_from_its_beginning(in_use: Stub) 
     assert model_status().state == "ready"
 
 
+@pytest.mark.parametrize("status", ["400", "451", "500"])
+def test_a_text_that_it_refuses_is_left_out_and_keeps_no_other_waiting(in_use: Stub, status: str) -> None:
+    in_use.modes = [f"refuses {status}"]
+    refused = store(operator(), Draft("A walrus.", group="ledger"))
+    drafts = [Draft(f"The berth {number} is free.", group="ledger") for number in range(3)]
+    store_many(operator(), [*drafts, Draft("A walrus again.", group="ledger")])
+    assert refused.is_embedding_owed
+
+    assert embed_owed(operator()).memories == 3
+
+    owed = Piece.objects.filter(embedding=None).values_list("memory__content", flat=True)
+    assert {*owed} == {"A walrus.", "A walrus again."}
+    assert model_status().state == "ready"
+    asked = ask("Is the walrus berth free?")
+    assert (asked.mode, len(asked.items) > 0) == ("keyword", True)
+    assert ask("Which berth is free?").mode == "hybrid"
+
+
+def test_a_part_of_a_file_that_it_refuses_is_left_out(in_use: Stub) -> None:
+    in_use.modes = ["refuses 500"]
+    files = [(f"{name}.md", f"# {name}\n\nThe {name} is here.\n".encode()) for name in ("walrus", "heron")]
+    ingest_content(operator(), files, group="ledger", source="team")
+    embed_chunks()
+    owed = Chunk.objects.filter(embedding=None)
+    assert ["walrus" in chunk.content for chunk in owed] == [True]
+
+
+def test_an_export_comes_in_whole_while_it_fails(in_use: Stub, tmp_path: Path) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    with (tmp_path / "out.jsonl").open("w", encoding="utf-8") as out:
+        export(operator(), out)
+    Piece.objects.all().delete()
+    Memory.objects.all().delete()
+    in_use.modes = ["401"]
+
+    report = restore_export(operator(), tmp_path / "out.jsonl")
+
+    assert (report.faults, report.added["memory"]) == ((), 1)
+    assert Piece.objects.get().embedding is None
+
+
+def test_a_question_by_words_stays_on_this_machine(in_use: Stub) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    in_use.seen.clear()
+
+    found = ask("Where does the heron nest?", "keyword")
+
+    assert (len(found.items), in_use.seen) == (1, [])
+
+
+def test_bulk_work_waits_long_for_one_batch_after_another(in_use: Stub) -> None:
+    in_use.takes_s = 3.5
+    assert get_encoder().encode([f"berth {number}" for number in range(17)]).shape == (17, 384)
+    assert in_use.most_waiting == 1
+    assert model_status().state == "ready"
+
+
+def test_a_recall_waits_for_its_vectors_once(in_use: Stub) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    store_relation(operator(), RelationDraft("Billing", "runs_on", "Heron", group="ledger"))
+    in_use.takes_s = 2.2
+    began = time.monotonic()
+
+    found = ask("What does Billing run on?")
+
+    assert 2.2 < time.monotonic() - began < 4
+    assert (found.mode, len(found.relations)) == ("hybrid", 1)
+    assert model_status().state == "ready"
+
+
 def test_a_text_is_cut_to_the_window_and_a_word_without_end_too(in_use: Stub) -> None:
     encoder = get_encoder()
     in_use.seen.clear()
@@ -356,8 +455,22 @@ def test_another_model_at_the_same_address_is_noticed(in_use: Stub, home: Path) 
     with pytest.raises(CommandError, match="differ from the reference"):
         run("verify")
     loader.unload()
-    with pytest.raises(ModelUnavailable, match=r"differ from the reference.*loci model add heron"):
+    with pytest.raises(
+        ModelUnavailable, match=r"differ from the reference.*loci model add http://.*/v1 --as heron"
+    ):
         get_encoder(timeout_s=60)
+    assert "loci model add http://" in check_model().advice
+    assert "loci model add http://" in check_model_is_there().advice
+
+
+def test_the_doctor_tells_how_to_mend_the_model_in_use(in_use: Stub, home: Path) -> None:
+    in_use.modes = ["401"]
+    assert check_model().advice.startswith("Check that it runs and takes LOCI_EMBEDDING_ENDPOINT_KEY.")
+    choose_model(model_folder(home, "heron+3fa2c1"))
+    told = "Run `loci model calibrate heron`, then `loci model use` with the name that it prints."
+    assert [check_model().advice, check_model_is_there().advice] == [told, told]
+    choose_model(model_folder(home, BUILT_IN["mpnet"].name))
+    assert check_model_is_there().advice == "Run `loci model add mpnet`."
 
 
 def test_a_key_that_no_header_can_hold_is_not_told(in_use: Stub, settings: Settings) -> None:

@@ -10,13 +10,16 @@ from django.db import connection
 
 from access.tokens import operator
 from maintenance.embeddings.reembed import reembed
+from memories.draft import Draft
 from memories.embedding import MODEL_ID, configured_model_id, get_encoder, loader
 from memories.embedding.install import calibration
-from memories.embedding.loader import ModelFolder, choose_model, model_folder
+from memories.embedding.loader import ModelFolder, choose_model, hint_of, model_folder
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
 from memories.search.schema import index_width
+from memories.store import store
+from memories.store.bulk import store_many
 from memories.store.pieces import available_encoder, indexed_model
 from sources.artifacts.evidence import EVIDENCE, recall_kinds
 from sources.artifacts.ingest import ingest_content
@@ -65,6 +68,20 @@ def test_an_empty_store_takes_vectors_of_any_width(remember: Remember, home: Pat
         assert first("the port is 8081").id == port.id
     assert search_index().find_errors() == []
     search_index().rebuild()
+    assert search_index().find_errors() == []
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_first_texts_of_a_store_may_have_another_width(ledger: object, home: Path, count: int) -> None:
+    choose_model(install_small(home, 512))
+    get_encoder(timeout_s=60)
+    drafts = [Draft(f"The berth {number} is free.", group="ledger") for number in range(count)]
+    if count == 1:
+        store(operator(), drafts[0])
+    else:
+        assert store_many(operator(), drafts).created == count
+    assert widths() == {512}
+    assert index_width(connection) == 512
     assert search_index().find_errors() == []
 
 
@@ -146,6 +163,7 @@ def test_the_command_adds_lists_and_uses_a_model(
     assert "The index was switched from all-MiniLM-L6-v2@1110a243/256/mean/r1." in run("use", "published")
     listed = run("list")
     assert "* installed: published@" in listed
+    assert hint_of(model_folder(home, "published")) == f"Run `loci model add {published}`."
     assert "  loci model add mpnet\n" in listed
     assert "is valid: hashes match" in run("verify")
     assert first("the port is 8081").id == port.id

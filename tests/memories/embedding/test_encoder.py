@@ -39,7 +39,7 @@ def test_a_text_that_is_given_twice_is_computed_once(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed, run = list[list[int]](), encoder._session.run
-    monkeypatch.setattr(encoder._session, "run", lambda rows: computed.extend(rows) or run(rows))
+    monkeypatch.setattr(encoder._session, "run", lambda rows, _: computed.extend(rows) or run(rows))
     vectors = encoder.encode([*TEXTS[:3], *TEXTS[:3], TEXTS[1]])
     assert len(computed) == 3
     assert (vectors[:3] == vectors[3:6]).all()

@@ -136,7 +136,7 @@ def test_a_graph_cut_off_is_seen_without_loading_it(tmp_path: Path, install: Ins
     os.truncate(folder.graph, 1000)
 
     assert model_status().state == "failed"
-    assert model_status().detail == "Missing or truncated: model.onnx."
+    assert model_status().detail == "Missing or truncated: model.onnx. Run `loci model install --force`."
 
 
 @pytest.mark.model
@@ -240,7 +240,7 @@ def test_where_quick_sums_go_wrong_exact_ones_are_taken(
             super().__init__(path, exact_sums=exact_sums)
             tried.append(exact_sums)
 
-        def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        def run(self, rows: Sequence[Sequence[int]], patience_s: float | None = None) -> Vectors:
             right = super().run(rows)
             if tried[-1]:
                 return right

@@ -109,9 +109,9 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
 
-    def encode(self, texts: Sequence[str]) -> Any:
+    def encode(self, texts: Sequence[str], *, patience_s: float | None = None) -> Any:
         self.texts += len(texts)
-        return self._own.encode(texts)
+        return self._own.encode(texts, patience_s=patience_s)
 
 
 @pytest.mark.model
