@@ -38,7 +38,9 @@ def checked_token(token: object) -> str:
     if isinstance(token, str) and _TOKEN.fullmatch(token):
         return token
     raise InvalidInput(
-        "This is no token of Loci.", hint="One begins with loci_ and has no spaces or signs.", field="token"
+        "This is not a token of Loci.",
+        hint="One begins with loci_ and has no spaces or signs.",
+        field="token",
     )
 
 
@@ -82,7 +84,8 @@ def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]
     try:
         request = Request(address, json.dumps(body).encode(), headers)  # noqa: S310 - http or https, looked at before
         with build_opener(_NoRedirect, ProxyHandler({})).open(request, timeout=_WAIT_S) as answer:
-            return _shown(dict(json.loads(answer.read(_MAX_ANSWER))))
+            told: dict[str, Any] = _shown(dict(json.loads(answer.read(_MAX_ANSWER))))
+            return told
     except HTTPError as error:
         raise _refusal(error, site) from None
     except (OSError, ValueError, TypeError, RecursionError, HTTPException) as error:

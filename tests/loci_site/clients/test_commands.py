@@ -68,7 +68,7 @@ def test_a_client_is_connected_once_and_its_token_goes_with_it(
         (("codex", "--place", "x=none"), "The group 'none' does not exist"),
         (("codex", "--url", "https://x"), "belong together"),
         (("codex", "--url", "x", "--token", "t"), "must begin with http"),
-        (("codex", "--url", "http://127.0.0.1:9", "--token", "t"), "no token of Loci"),
+        (("codex", "--url", "http://127.0.0.1:9", "--token", "t"), "not a token of Loci"),
         (("codex", "--url", "http://127.0.0.1:9", "--code", "c"), "No Loci answers at http://127.0.0.1:9"),
         (("cline", "--scope", "project"), "has no file of the scope"),
     ],

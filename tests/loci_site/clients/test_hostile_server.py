@@ -44,7 +44,7 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
 def test_only_a_token_of_loci_is_taken(token: object) -> None:
     with (
         answering(json.dumps({"token": token}).encode()) as url,
-        pytest.raises(InvalidInput, match="no token of Loci"),
+        pytest.raises(InvalidInput, match="not a token of Loci"),
     ):
         exchange_code(url, "0" * 32)
 
