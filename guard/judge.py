@@ -19,6 +19,7 @@ PATIENT_S: Final = 5.0  # for loading and for scores; a store waits as long for 
 _MAX_WINDOWS: Final = 8  # of a long text; what is behind them is not looked at
 _FILES: Final = ("model.onnx", "tokenizer.json", "config.json")
 _MAX_TOKENS: Final = 512  # of a pair or window, where config.json allows more
+_LEAST_TOKENS: Final = 4
 _CHARS_PER_TOKEN: Final = 8  # a text is cut to so many before it is tokenized
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,10 @@ def read_folders(pairs: tuple[str, ...]) -> dict[JudgeUse, Path]:
         use, _, folder = (part.strip() for part in pair.partition("="))
         if not folder or use not in set(JudgeUse):
             raise JudgeError(f"'{pair}' must be USE=FOLDER, where USE is {', '.join(JudgeUse)}")
-        folders[JudgeUse(use)] = Path(folder).expanduser()
+        try:
+            folders[JudgeUse(use)] = Path(folder).expanduser()
+        except RuntimeError as error:  # there is no such home
+            raise JudgeError(f"'{pair}': {error}") from None
     return folders
 
 
@@ -79,7 +83,7 @@ def read_shape(folder: Path, use: JudgeUse) -> _Shape:
         labels = len(names) or int(config.get("num_labels", 0))
         threshold = float(config.get("threshold", _THRESHOLDS[use]))
         max_tokens = min(int(config.get("max_position_embeddings", _MAX_TOKENS)), _MAX_TOKENS)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         numbers = "num_labels, threshold and max_position_embeddings are numbers"
         raise JudgeError(f"{path}: {error}; id2label names labels by number, {numbers}") from None
     yes = tuple(at for at, name in names.items() if name in _YES[use] and labels > 1)
@@ -91,6 +95,10 @@ def read_shape(folder: Path, use: JudgeUse) -> _Shape:
         )
     if not 0 < threshold <= 1:
         raise JudgeError(f"{path}: threshold is {threshold:g}; it must be above 0, at most 1")
+    if max_tokens < _LEAST_TOKENS:
+        raise JudgeError(
+            f"{path}: max_position_embeddings is {max_tokens}; a pair needs {_LEAST_TOKENS} at least"
+        )
     return _Shape(labels, yes or (-1,), threshold, max_tokens)
 
 
@@ -132,7 +140,11 @@ class Judge:
         watch.start()
         try:
             return [self._score_one(text, run) for text in texts]
-        except Exception as error:  # onnxruntime and tokenizers raise their own types
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except (
+            BaseException
+        ) as error:  # onnxruntime and tokenizers raise their own types; a panic in one is no Exception
             why = "out of time" if run.terminate else str(error)
             logger.info("A judge scored nothing: %s", why)
             raise JudgeError(why) from None

@@ -87,6 +87,8 @@ def test_what_takes_too_long_ends_in_time(tmp_path: Path) -> None:
             "'high'; .* threshold and max_position_embeddings are numbers",
         ),
         (JudgeUse.RECALL, {"id2label": [1]}, "id2label names labels by number"),
+        (JudgeUse.RECALL, {"num_labels": 1, "max_position_embeddings": 0}, "a pair needs 4 at least"),
+        (JudgeUse.RECALL, {"num_labels": float("inf")}, "are numbers"),
     ],
 )
 def test_a_folder_that_does_not_fit_its_use_is_said_at_the_start(
@@ -111,6 +113,9 @@ def test_what_a_folder_lacks_is_said_at_the_start(tmp_path: Path, settings: Sett
         judges = replace(settings.LOCI.judges, folders=(wrong,))
         [error] = check_judges(replace(settings.LOCI, judges=judges))
         assert f"'{wrong}' must be USE=FOLDER, where USE is recall, conflicts, injections" in error.msg
+    judges = replace(settings.LOCI.judges, folders=("recall=~no-such-person/a",))
+    [error] = check_judges(replace(settings.LOCI, judges=judges))
+    assert "'recall=~no-such-person/a'" in error.msg
     assert read_folders(("recall = ~/a",)) == {JudgeUse.RECALL: Path("~/a").expanduser()}
 
 
