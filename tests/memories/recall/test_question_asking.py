@@ -20,3 +20,18 @@ from memories.recall.question import understand
 )
 def test_how_things_stand_is_asked(question: str, is_state: bool) -> None:
     assert understand(question, encoder=None).asks_state == is_state
+
+
+@pytest.mark.parametrize(
+    ("question", "is_read", "readable"),
+    [
+        ("Which port does the staging server use?", True, 1.0),
+        ("Welchen Port benutzt der Server für die Tests?", False, 1.0),
+        ("测试服务器使用哪个端口", False, 0.0),
+    ],
+)
+def test_a_model_of_english_makes_something_of_latin_letters_alone(
+    question: str, is_read: bool, readable: float
+) -> None:
+    asked = understand(question, encoder=None)
+    assert (asked.is_read, asked.readable) == (is_read, readable)
