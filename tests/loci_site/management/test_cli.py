@@ -71,7 +71,10 @@ def test_a_first_command_makes_the_database(tmp_path: Path) -> None:
         (("recall", "which port?"), "Nothing is stored here yet"),
         (("stats",), "Nothing is stored here yet"),
         (("connect", "codex"), "Nothing is stored here yet"),
-        (("connect", "codex", "--url", "http://127.0.0.1:9", "--token", "x"), "No Loci answers"),
+        (
+            ("connect", "codex", "--url", "http://127.0.0.1:9", "--token", f"loci_{'x' * 32}"),
+            "No Loci answers",
+        ),
         (("connect", "--status"), "No client is connected"),
     ],
 )
