@@ -144,7 +144,7 @@ class Judge:
             raise
         except (
             BaseException
-        ) as error:  # onnxruntime and tokenizers raise their own types; a panic in one is no Exception
+        ) as error:  # onnxruntime and tokenizers raise their own types; a panic in one is not an Exception
             why = "out of time" if run.terminate else str(error)
             logger.info("A judge scored nothing: %s", why)
             raise JudgeError(why) from None
