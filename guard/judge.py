@@ -142,9 +142,8 @@ class Judge:
             return [self._score_one(text, run) for text in texts]
         except (KeyboardInterrupt, SystemExit):
             raise
-        except (
-            BaseException
-        ) as error:  # onnxruntime and tokenizers raise their own types; a panic in one is not an Exception
+        except BaseException as error:
+            # onnxruntime and tokenizers raise their own types; a panic inside them is not an Exception.
             why = "out of time" if run.terminate else str(error)
             logger.info("A judge scored nothing: %s", why)
             raise JudgeError(why) from None

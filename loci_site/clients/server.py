@@ -56,7 +56,7 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
     told = _post(f"{url}/connect/check", place, token)
     if not all(isinstance(told.get(name), kind) for name, kind in _CHECKED.items()):
         raise _not_loci(url, "it does not say who the token is")
-    theirs = str(told.get("version", ""))
+    theirs = told["version"]
     if theirs.split(".")[:2] != __version__.split(".")[:2]:
         raise InvalidInput(
             f"The server at {url} is Loci {theirs}, this is {__version__}.",

@@ -30,9 +30,8 @@ class TokenCheck(Answer):
 def check_token(actor: Actor, place: Any) -> dict[str, Any]:
     """`TokenCheck` of the actor at a place, which is sent as the hooks send it (`cwd`, `loci`)."""
     scopes, reader = sorted(actor.scopes), working_actor(actor)
-    place = json.loads(
-        json.dumps(place, ensure_ascii=False).encode(errors="replace")
-    )  # no halves of pairs of UTF-16
+    # JSON may hold half of a pair of UTF-16, which no database takes.
+    place = json.loads(json.dumps(place, ensure_ascii=False).encode(errors="replace"))
     group = group_of_place(reader, read_place(place)) if isinstance(place, dict) else None
     text = ""
     if group is not None and READ in actor.scopes:

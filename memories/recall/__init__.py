@@ -100,9 +100,8 @@ def _recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
         return _recall_ids(actor, request, started=started)
     while True:
         mode = request.mode or settings.LOCI.retrieval.mode
-        encoder, degraded = choose_encoder(
-            mode, is_checked_later=True
-        )  # may wait for a loading model: no slot yet
+        # It may wait for a loading model, so before taking a slot.
+        encoder, degraded = choose_encoder(mode, is_checked_later=True)
         # Do not take a slot inside a transaction: waiting would hold the write lock.
         with nullcontext() if connection.in_atomic_block else CORES.taken(actor.person):
             try:

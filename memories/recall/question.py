@@ -135,10 +135,8 @@ def understand(
     asker = Asker.of(actor) if collecting.is_oneself and actor is not None else None
     match, meant = match_for(text), f"{text} {WRONG_TEXT}" if read.asks_wrong else text
     if asker is not None:
-        match, meant = (
-            replace(match or Match(()), terms=(*asker.terms, *(match.terms if match else ()))),
-            f"{text} {SELF_TEXT}",
-        )
+        match, meant = match or Match(()), f"{text} {SELF_TEXT}"
+        match = replace(match, terms=(*asker.terms, *match.terms))
     return Question(
         text=text,
         match=match,
