@@ -87,7 +87,8 @@ def _post(address: str, body: dict[str, Any], token: str = "") -> dict[str, Any]
             told: dict[str, Any] = _shown(dict(json.loads(answer.read(_MAX_ANSWER))))
             return told
     except HTTPError as error:
-        raise _refusal(error, site) from None
+        with error:
+            raise _refusal(error, site) from None
     except (OSError, ValueError, TypeError, RecursionError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise Unavailable(

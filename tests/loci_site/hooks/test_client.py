@@ -18,8 +18,8 @@ import pytest
 from loci_site.hooks import client as hook_client
 
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "<loci>brass</loci>"}}
-# What a client may be delayed by at most, ten starts of the interpreter apart: those say how busy the machine is.
-DELAY_S = 1.2
+# The servers here take 30 seconds; the program waits for one at most, and its start takes time on a busy machine.
+DELAY_S = 10.0
 PATIENT = "from loci_site.hooks import client as c; c.TOTAL_S = c.CONNECT_S = c.STDIN_S = 60.0; c.main()"
 Behave = Callable[[socket.socket], None]
 
@@ -145,13 +145,6 @@ def serve() -> Iterator[Callable[[Behave], Server]]:
         server.door.close()
 
 
-def bare_start_s() -> float:
-    """What the interpreter takes to start, here and now."""
-    started = time.monotonic()
-    subprocess.run([sys.executable, "-c", "pass"], check=True)
-    return time.monotonic() - started
-
-
 Serve = Callable[[Behave], Server]
 
 
@@ -179,19 +172,21 @@ def test_a_server_that_hangs_drips_or_fails_delays_nobody(
     machine: Machine, serve: Serve, behave: Behave
 ) -> None:
     machine.connect(serve(behave).url)
-    start = bare_start_s()
     out, err, took = machine.run("session-end", is_patient=False)
     assert (out, err) == ("", "")
-    assert took < DELAY_S + 10 * start
+    assert took < DELAY_S
+
+
+def test_the_program_waits_for_a_second_at_most() -> None:
+    assert hook_client.CONNECT_S + hook_client.STDIN_S < hook_client.TOTAL_S <= 1
 
 
 def test_a_server_that_is_stopped_delays_nobody_and_gets_it_later(machine: Machine, serve: Serve) -> None:
     machine.connect("http://127.0.0.1:9")
-    start = bare_start_s()
     for event in ("prompt", "stop", "session-end", "session-start"):
         out, err, took = machine.run(event)
         assert (out, err) == ("", "")
-        assert took < 0.4 + 10 * start
+        assert took < DELAY_S
     assert [event for event, _ in machine.spool] == ["prompt", "stop", "session-end"]
     assert (machine.home / "hooks" / "claude-code.spool").stat().st_mode & 0o077 == 0
     server = serve(reply("200 OK"))
@@ -204,10 +199,9 @@ def test_a_server_that_is_stopped_delays_nobody_and_gets_it_later(machine: Machi
 
 def test_a_pipe_that_is_never_closed_is_no_reason_to_wait(machine: Machine, serve: Serve) -> None:
     machine.connect(serve(reply("200 OK")).url)
-    start = bare_start_s()
     out, _, took = machine.run("session-start", close=False, is_patient=False)
     assert json.loads(out) == CONTEXT
-    assert took < DELAY_S + 10 * start
+    assert took < DELAY_S
 
 
 @pytest.mark.parametrize(
