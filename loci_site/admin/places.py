@@ -33,6 +33,17 @@ def _everyone(request: HttpRequest) -> bool:
     return True
 
 
+def _who_may(right: str) -> Callable[[HttpRequest], bool]:
+    """Whether the reader has the right in some group."""
+
+    def may(request: HttpRequest) -> bool:
+        from access.admin.caller import actor_of  # noqa: PLC0415 - imported before the models are ready
+
+        return actor_of(request).may_somewhere(right)
+
+    return may
+
+
 @dataclass(frozen=True)
 class Place:
     """A page that Settings leads to: its URL's name, with the query that a list is narrowed by; `may`: to whom it is shown."""
@@ -67,7 +78,6 @@ PLACES: tuple[tuple[Label, tuple[Place, ...]], ...] = (
     )),
     (gettext_lazy("Access"), (
         _for_superusers(gettext_lazy("People"), "group", "admin:auth_user_changelist", gettext_lazy("Who may log in; invite, change, deactivate")),
-        Place(gettext_lazy("Group settings"), "tune", "admin:access_group_changelist", gettext_lazy("Members and rules of the groups that you may enter")),
         Place(gettext_lazy("Tokens"), "key", "admin:access_apitoken_changelist", gettext_lazy("What agents may do, when they were here, and how to stop them")),
         _for_superusers(gettext_lazy("Lock-outs"), "lock", "admin:access_attempts_changelist", gettext_lazy("Who is refused for a while after too many attempts")),
     )),
@@ -83,8 +93,8 @@ PLACES: tuple[tuple[Label, tuple[Place, ...]], ...] = (
         Place(gettext_lazy("Audit log"), "history", "admin:access_auditentry_changelist", gettext_lazy("Who did what, and when")),
         Place(gettext_lazy("Recalls"), "manage_search", "admin:memories_recalllog_changelist", gettext_lazy("What was asked and what the answer had")),
         Place(gettext_lazy("Files"), "draft", "admin:sources_artifact_changelist", gettext_lazy("Files kept as evidence")),
-        Place(gettext_lazy("Imports"), "upload_file", "admin:sources_upload_changelist", gettext_lazy("What was brought in from other programs")),
-        Place(gettext_lazy("Tombstones"), "block", "admin:memories_tombstone_changelist", gettext_lazy("Texts that are refused from now on")),
+        Place(gettext_lazy("Imports"), "upload_file", "admin:sources_upload_changelist", gettext_lazy("What was brought in from other programs"), _who_may("write")),
+        Place(gettext_lazy("Tombstones"), "block", "admin:memories_tombstone_changelist", gettext_lazy("Texts that are refused from now on"), _who_may("curate")),
         Place(gettext_lazy("Trash"), "delete", "admin:memories_memory_changelist", gettext_lazy("Forgotten memories that can still come back"), query="?state__exact=forgotten"),
     )),
     (gettext_lazy("Instance"), (
@@ -97,9 +107,9 @@ _ENTRIES: tuple[tuple[Label, str, str, str, tuple[str, ...]], ...] = (
     (gettext_lazy("Home"), "home", "h", "admin:index", ()),
     (gettext_lazy("Groups"), "meeting_room", "g", "admin:explore_groups", (
         "admin:memories_memory_changelist", "admin:relations_relation_changelist", "admin:explore_graph",
-        "admin:explore_timeline", "people:conversations",
+        "admin:explore_timeline", "admin:access_group_changelist", "people:conversations",
     )),
-    (gettext_lazy("Review"), "fact_check", "r", "review", ("admin:memories_link_changelist",)),
+    (gettext_lazy("Review"), "fact_check", "r", "review", ()),
     (gettext_lazy("Ask"), "psychology_alt", "a", "admin:explore_recall", ()),
     (gettext_lazy("Settings"), "settings", "s", SETTINGS, ()),
 )  # fmt: skip
@@ -108,7 +118,6 @@ _OTHERS: tuple[tuple[Label, str, str, str], ...] = (
     (gettext_lazy("Memories"), "neurology", "admin:memories_memory_changelist", ""),
     (gettext_lazy("Candidates"), "hourglass_top", "admin:memories_memory_changelist", "?trust__exact=candidate"),
     (gettext_lazy("Disputed"), "help", "admin:memories_memory_changelist", "?doubt=open"),
-    (gettext_lazy("Duplicates and conflicts"), "compare_arrows", "admin:memories_link_changelist", "?status__exact=open"),
     (gettext_lazy("Relations"), "share", "admin:relations_relation_changelist", ""),
     (gettext_lazy("Graph"), "hub", "admin:explore_graph", ""),
     (gettext_lazy("Timeline"), "timeline", "admin:explore_timeline", ""),
@@ -138,7 +147,7 @@ def crumbs_of(request: HttpRequest) -> list[tuple[Label, str]]:
     return way if request.path == address(place.page) else [*way, (place.title, place.url)]
 
 
-def entry_of(request: HttpRequest) -> str:
+def _entry_of(request: HttpRequest) -> str:
     """The entry of the sidebar to which the page belongs, by its URL's name; empty for none, such as the help."""
     home = address("admin:index")
     if request.path == home:
@@ -154,7 +163,7 @@ def entry_of(request: HttpRequest) -> str:
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The sidebar in the active language, which unfold copies for each page; the one entry is marked."""
-    here = entry_of(request)
+    here = _entry_of(request)
     items = _entries_in(get_language(), get_script_prefix())
     return [{"items": [item | {"active": item["page"] == here} for item in items]}]
 

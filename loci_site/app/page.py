@@ -20,7 +20,6 @@ from access.admin.caller import actor_of
 from access.admin.page import render_in_site
 from access.errors import LociError, NotFound
 from access.groups import entered_groups
-from loci_site.admin.site import NOT_FOUND
 
 get_or_post = require_http_methods(["GET", "POST"])
 P = ParamSpec("P")
@@ -74,12 +73,13 @@ def framed_page(
         try:
             response = view(request, *args, **kwargs)
         except LociError as refusal:
-            is_of_address = refusal.field == "id"  # its hint is for agents
-            message = str(NOT_FOUND) if is_of_address else refusal.message
-            hint = "" if is_of_address else refusal.hint
-            response = admin.site.render_refusal(request, refusal.status, message, hint=hint)
+            if refusal.field == "id":  # of the address: its hint is for agents
+                refusal = NotFound(gettext("Not found, or you don't have access."))
+            response = admin.site.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
         except Http404:
-            response = admin.site.render_refusal(request, 404, str(NOT_FOUND))
+            response = admin.site.render_refusal(
+                request, 404, gettext("Not found, or you don't have access.")
+            )
         response["Cache-Control"] = "no-store, private"
         return response
 

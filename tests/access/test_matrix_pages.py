@@ -103,7 +103,7 @@ def test_an_account_that_is_switched_off_is_sent_to_the_login(world: World) -> N
     User.objects.filter(username="admin").update(is_active=False)
     for face in pages("login", "row", "superuser"):
         address = at(face, world.places["own"]) or f"/{re.sub('<[^>]+>', '7', face.name)}"
-        for posted in (False, True):
+        for posted in (False, True)[: 2 if face.name else 1]:  # the start page is only read
             status, leads, text = shown(client, address, posted=posted)
             if status != 302 or "login" not in leads or "ordinary" in text:
                 wrong.append((face.name, posted, status, leads))

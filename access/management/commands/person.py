@@ -226,7 +226,7 @@ class PersonOut(Answer):
     groups: Annotated[list[dict[str, str]], ShownAs(lambda user, _: _memberships(user))]
 
 
-SUPERUSER: Final = "has every right in every group"
+_SUPERUSER: Final = "has every right in every group"
 PASSWORD: Final = (
     flag("--password-stdin", "read the password from standard input"),
     flag("--generate", "generate a password and print it once"),
@@ -245,13 +245,13 @@ class Command(LociCommand):
     verbs = {
         "add": CommandVerb(
             add, "add a person",
-            (NAME, EMAIL, flag("--superuser", SUPERUSER), either(*PASSWORD, *LATER),
+            (NAME, EMAIL, flag("--superuser", _SUPERUSER), either(*PASSWORD, *LATER),
              many("--member", "GROUP=ROLE", f"group and role ({', '.join(Role.values)})")),
         ),
         "list": CommandVerb(_list_people, "list all people with their groups"),
         "change": CommandVerb(
             change, "change the named values",
-            (NAME, EMAIL, option("--superuser", choices=YES_NO, help=SUPERUSER)),
+            (NAME, EMAIL, option("--superuser", choices=YES_NO, help=_SUPERUSER)),
         ),
         "deactivate": CommandVerb(
             deactivate, "deactivate a person: sessions end and tokens are revoked at once",

@@ -109,7 +109,7 @@ def test_a_question_finds_its_page_first(question: str, name: str) -> None:
 
 def test_the_list_has_every_page_once_under_a_heading(member: Client) -> None:
     html = member.get("/admin/help/").content.decode()
-    listed = re.findall(r'<li><a href="/admin/help/([^"]*)/">', html)
+    listed = re.findall(r'<li><a class="loci-link" href="/admin/help/([^"]*)/">', html)
     assert listed == list(all_pages())
 
 
