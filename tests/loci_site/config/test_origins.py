@@ -45,13 +45,12 @@ def test_a_password_is_not_among_them(tmp_path: Path, password: str) -> None:
 
 
 def test_the_page_is_for_superusers(alice: User, bob: User) -> None:
-    User.objects.update(is_staff=True)
     owner, curator = Client(), Client()
     owner.force_login(alice)
     curator.force_login(bob)
-    shown = owner.get("/admin/explore/settings/").content.decode()
+    shown = owner.get("/admin/settings/instance/").content.decode()
     assert "prepare_threshold" in shown
-    found = owner.get("/admin/explore/settings/?q=server port").content.decode()
+    found = owner.get("/admin/settings/instance/?q=server port").content.decode()
     assert "<code>port</code>" in found
     assert "prepare_threshold" not in found
-    assert curator.get("/admin/explore/settings/").status_code == 403
+    assert curator.get("/admin/settings/instance/").status_code == 403
