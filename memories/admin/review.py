@@ -71,7 +71,7 @@ def _count_view(request: HttpRequest) -> JsonResponse:
 
 
 @require_GET
-def _page_view(request: HttpRequest) -> HttpResponse:
+def review_page(request: HttpRequest) -> HttpResponse:
     """Show the deck with its first card; `?kind=` and `?group=` filter it."""
     actor = actor_of(request)
     kinds = [CardKind(kind) for kind in request.GET.getlist("kind") if kind in CardKind.__members__.values()]
@@ -87,7 +87,7 @@ def _page_view(request: HttpRequest) -> HttpResponse:
         ],
         "chosen_kinds": [str(kind) for kind in kinds],
         "groups": groups,
-        "group": chosen,
+        "chosen_group": chosen,
         "may_review": may_review(actor),
         "keys": KEYS,
         "select": gettext("Select {content}"),
@@ -230,7 +230,7 @@ def review_urls() -> list[URLPattern]:
     """The URLs of the review, below the admin's own."""
     wrap = admin.site.admin_view
     return [
-        path("", wrap(_page_view), name="review"),
+        path("", wrap(review_page), name="review"),
         path("count/", wrap(_count_view), name="review_count"),
         path("card/<str:kind>/<uuid:id_>/", wrap(_card_view), name="review_card"),
         path("effect/", wrap(_effect_view), name="review_effect"),
