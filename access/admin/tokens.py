@@ -17,6 +17,7 @@ from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
 )
 
 from access import SCOPES
@@ -109,6 +110,12 @@ class _TokenForm(forms.Form):
         help_text=gettext_lazy("If none is selected: every group that the person may enter."),
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
+    no_global = forms.BooleanField(
+        label=gettext_lazy("Without global memories of other groups"),
+        required=False,
+        help_text=gettext_lazy("Needs groups: the token sees what these hold and nothing else."),
+        widget=UnfoldBooleanSwitchWidget(),
+    )
     default_group = forms.ChoiceField(
         label=gettext_lazy("Default group"),
         required=False,
@@ -133,7 +140,7 @@ class _TokenForm(forms.Form):
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("none")), *choices]  # type: ignore[attr-defined]
         if not choices:
-            del self.fields["groups"], self.fields["default_group"]
+            del self.fields["groups"], self.fields["no_global"], self.fields["default_group"]
         if not actor.may(CREATE_GROUP):
             self.fields["scopes"].choices = [s for s in _SCOPE_CHOICES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
 
@@ -145,6 +152,7 @@ class _TokenForm(forms.Form):
             name=values["name"],
             scopes=values["scopes"],
             groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
+            include_global=not values.get("no_global"),
             default_group=self.groups_by_slug.get(values.get("default_group", "")),
             expires_at=values["expires_at"],
         )
@@ -276,6 +284,7 @@ def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:
         (gettext("Starts with"), f"{token.hint}…"),
         (gettext("Scopes"), join_list(token.scopes)),
         (gettext("Groups"), _describe_reach(token)),
+        (gettext("Global memories of other groups"), gettext("yes") if token.include_global else gettext("no")),
         (gettext("Default group"), token.default_group or gettext("none")),
         (gettext("Created"), token.created_at),
         (gettext("Last used"), token.last_used_at or gettext("never")),

@@ -76,6 +76,11 @@ class OwnTokenForm(PeopleForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=gettext_lazy("None: every group that you may enter, later ones included."),
     )
+    no_global = forms.BooleanField(
+        label=gettext_lazy("Without global memories of other groups"),
+        required=False,
+        help_text=gettext_lazy("Needs groups: the token sees what these hold and nothing else."),
+    )
     default_group = forms.ChoiceField(
         label=gettext_lazy("Default group"),
         required=False,
@@ -95,7 +100,7 @@ class OwnTokenForm(PeopleForm):
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("None")), *choices]  # type: ignore[attr-defined]
         if not choices:
-            del self.fields["groups"], self.fields["default_group"]
+            del self.fields["groups"], self.fields["no_global"], self.fields["default_group"]
 
     def create(self, actor: Actor, user: User) -> NewToken:
         values = self.cleaned_data
@@ -105,6 +110,7 @@ class OwnTokenForm(PeopleForm):
             name=values["name"],
             scopes=values["scopes"],
             groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
+            include_global=not values.get("no_global"),
             default_group=self.groups_by_slug.get(values.get("default_group", "")),
             expires_at=expiry_after(int(values["expires"] or 0)),
         )

@@ -141,7 +141,7 @@ def test_a_token_is_told_who_it_is_and_what_its_folder_would_get(
     _, told = post("check", {"cwd": "/home/bob/ledger"}, secret)
     assert told == {
         "version": __version__, "user": "bob", "scopes": ["read", "write"], "groups": ["ledger"],
-        "group": "ledger", "example": "The ledger is kept by Anna Berg.",
+        "include_global": True, "group": "ledger", "example": "The ledger is kept by Anna Berg.",
     }  # fmt: skip
     _, told = post("check", {"cwd": "/home/bob/garden", "loci": {"group": "garden"}}, secret)
     assert (told["group"], told["example"]) == ("", "")
