@@ -275,7 +275,9 @@ class TokenAdmin(PageAdmin):
 def _describe_reach(token: ApiToken) -> str:
     if token.all_groups:
         return gettext("every group of the person")
-    return join_list(group.slug for group in token.groups.all()) or gettext("no group")
+    groups = join_list(group.slug for group in token.groups.all()) or gettext("no group")
+    alone = gettext("{groups} alone, without global memories of other groups")
+    return groups if token.include_global else alone.format(groups=groups)
 
 
 def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:
@@ -284,7 +286,6 @@ def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:
         (gettext("Starts with"), f"{token.hint}…"),
         (gettext("Scopes"), join_list(token.scopes)),
         (gettext("Groups"), _describe_reach(token)),
-        (gettext("Global memories of other groups"), gettext("yes") if token.include_global else gettext("no")),
         (gettext("Default group"), token.default_group or gettext("none")),
         (gettext("Created"), token.created_at),
         (gettext("Last used"), token.last_used_at or gettext("never")),

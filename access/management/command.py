@@ -148,7 +148,7 @@ class _Parser(CommandParser):
 
 
 def shape_parser(parser: CommandParser, examples: str) -> None:
-    """Give the parser of a command its examples, once it has Django's options."""
+    """Set a command's examples and its form of help, once its parser has Django's options."""
     parser.__class__ = _Parser  # Django names its own class
     parser.formatter_class = _Formatter
     parser.epilog = examples

@@ -34,7 +34,7 @@ class _Fetch:
             return self._note
 
     def _run(self) -> None:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - this program again
             [sys.executable, "-P", "-c", RUN_AGAIN, "loci", "model", "install"],
             env=child_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True, errors="replace", check=False,

@@ -112,7 +112,8 @@ class EndpointSession:
                     raise ModelUnavailable(f"{self._model.url} {why}.", hint=_HINT) from None
             except (httpx2.HTTPError, httpx2.InvalidURL, OverflowError) as error:  # the last of a port
                 why = f"cannot be reached ({type(error).__name__})"
-            except (LookupError, RuntimeError, TypeError, ValueError):  # of a client that was closed meanwhile, too
+            # RuntimeError is also that of a client which was closed meanwhile.
+            except (LookupError, RuntimeError, TypeError, ValueError):
                 why = f"does not answer with vectors of {self._model.width or 'equally many'} numbers"
             self._failure = f"{self._model.url} {why}."
             self._client.close()  # ends the threads that still read
@@ -157,7 +158,7 @@ class EndpointSession:
         def exchange() -> None:
             try:
                 answer.set_result(self._exchange(asked, until))
-            except BaseException as error:  # noqa: BLE001 - the caller raises it
+            except BaseException as error:
                 answer.set_exception(error)
 
         threading.Thread(target=exchange, name="loci-endpoint", daemon=True).start()

@@ -20,7 +20,14 @@ from django.conf import settings
 
 from memories.embedding.encoder import Encoder
 from memories.embedding.manifest import BUILT_IN, MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
-from memories.embedding.model import ModelLoading, ModelUnavailable, OnnxSession, TextTokenizer, Vectors, VectorSession
+from memories.embedding.model import (
+    ModelLoading,
+    ModelUnavailable,
+    OnnxSession,
+    TextTokenizer,
+    Vectors,
+    VectorSession,
+)
 from storage.whole_file import replace_whole
 
 GRAPH_FILE: Final = "model.onnx"

@@ -107,7 +107,9 @@ def _recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
             try:
                 answer = _answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
             except ModelUnavailable:
-                answer = _answer_query(actor, request, None, degraded=without_model(), mode=mode, started=started)
+                answer = _answer_query(
+                    actor, request, None, degraded=without_model(), mode=mode, started=started
+                )
         if answer is not None:
             return answer
 

@@ -237,7 +237,9 @@ def test_global_rows_of_other_groups_change_no_answer_of_a_token_without_them(
         added = [(fields["whose"], add(groups, fields)) for fields in rows]
         foreign = [memory for whose, memory in added if whose in (GLOBAL_ELSEWHERE, FOREIGN)]
         scopes = ("read", "write", "curate")
-        owned = [TokenFaces(user, scopes=scopes, groups=[ledger], include_global=False) for user in (alice, bob)]
+        owned = [
+            TokenFaces(user, scopes=scopes, groups=[ledger], include_global=False) for user in (alice, bob)
+        ]
         among = [faces.ask(query, typed) for faces in owned]
         for faces, memory in product(owned, foreign):
             faces.rest.get(f"/memories/{memory.id}", status=404)

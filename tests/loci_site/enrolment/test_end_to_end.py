@@ -155,7 +155,7 @@ def changed(server: Running) -> Iterator[dict[str, bytes]]:
             self.end_headers()
             self.wfile.write(next((other for end, other in ends.items() if self.path.endswith(end)), data))
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *args: object) -> None:
             """Not to standard error."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Between) as between:
@@ -182,7 +182,10 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
         "client": (between, "The client is not the one that the page named: nothing was run."),
         "version": (line.replace(digest, "0" * 32), "The file changed."),
         "code": (line.replace(code, "x" * len(code)), "The code is wrong"),
-        "server": (f"{file} cursor --url http://127.0.0.1:9 --code x", "No Loci answers at http://127.0.0.1:9"),
+        "server": (
+            f"{file} cursor --url http://127.0.0.1:9 --code x",
+            "No Loci answers at http://127.0.0.1:9",
+        ),
     }[wrong]
     done = laptop.run(run)
     assert (done.returncode, done.stdout) == (1, "")

@@ -68,7 +68,7 @@ def hub() -> Any:
             asked.append(self.path)
             self.send_error(404)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *args: object) -> None:
             """Not to standard error."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Empty) as server:

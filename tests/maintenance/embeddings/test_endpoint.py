@@ -231,7 +231,21 @@ def test_prompts_and_a_width_are_asked_for(stub: Stub, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", ["hangs", "closes", "drips", "drips headers", "401", "302", "500", "width", "count", "NaN", "zero", "HTML"]
+    "mode",
+    [
+        "hangs",
+        "closes",
+        "drips",
+        "drips headers",
+        "401",
+        "302",
+        "500",
+        "width",
+        "count",
+        "NaN",
+        "zero",
+        "HTML",
+    ],
 )
 def test_one_that_fails_is_not_added(stub: Stub, home: Path, mode: str) -> None:
     stub.modes = ["ok", mode]

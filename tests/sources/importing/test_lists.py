@@ -39,7 +39,9 @@ def test_what_is_indented_below_an_item_stays_with_it(tmp_path: Path) -> None:
 
 def test_an_import_again_adds_only_new_items_wherever_they_stand(tmp_path: Path) -> None:
     first = imported(tmp_path, "- The gate opens at seven.\n- The wall is very old.\n")
-    again = imported(tmp_path, "- The moat is dry now.\n- The wall is very old.\n- The gate opens at seven.\n")
+    again = imported(
+        tmp_path, "- The moat is dry now.\n- The wall is very old.\n- The gate opens at seven.\n"
+    )
     assert again == [*first, "notes: The moat is dry now."]
 
 

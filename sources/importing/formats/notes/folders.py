@@ -129,7 +129,9 @@ def section_records(found: FoundNote) -> Iterator[SourceRecord]:
     for section in split_sections(found.note.body):
         facts = _facts_of(section.text)
         # By its text: whatever comes before it, an item that was imported stays known.
-        for text, ref in [(fact, short_hash(section.ref, fact)) for fact in facts] or [(section.text, section.ref)]:
+        for text, ref in [(fact, short_hash(section.ref, fact)) for fact in facts] or [
+            (section.text, section.ref)
+        ]:
             draft = draft_of(found, with_headings(found.title, replace(section, text=text)), ref)
             yield SourceRecord(draft, place=found.folder)
 
