@@ -19,14 +19,14 @@ _COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
 
 
 def _is_text(path: Path) -> Recognition:
-    """ANY_TEXT if a line begins as an object does: this is the format of last resort, which explains each line that it rejects.
+    """PLAIN if the first line has a text; ANY_TEXT if some line begins as an object does, or the file is empty.
 
-    PLAIN if the first line has a text.
+    This is the format of last resort, which explains each line that it rejects.
     """
     if not path.is_file():
         return Recognition.NO
     head = first_bytes(path).removeprefix(BOM_UTF8)
-    if b"\0" in head or not any(line.lstrip().startswith(b"{") for line in head.splitlines()):
+    if b"\0" in head or (head.strip() and not any(ln.lstrip().startswith(b"{") for ln in head.splitlines())):
         return Recognition.NO
     return Recognition.PLAIN if "text" in first_object(path) else Recognition.ANY_TEXT
 
