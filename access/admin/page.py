@@ -205,6 +205,24 @@ def render_in_site(
     return TemplateResponse(request, template, admin.site.each_context(request) | context, status=status)
 
 
+@dataclass(frozen=True)
+class Secret:
+    """What a page shows once: its name and the words beside it, the text, and a line below."""
+
+    name: str
+    text: str
+    beside: str = ""
+    below: str = ""
+
+
+def render_secrets(request: HttpRequest, secrets: Iterable[Secret], context: dict[str, Any]) -> HttpResponse:
+    """The page with the secrets, which no cache stores; the context has `title` and `back`."""
+    note = gettext("Copy it now. It is not shown again.")
+    answer = render_in_site(request, "admin/loci/secret.html", {"note": note, "secrets": secrets} | context)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
 class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A list under a heading, and further pages: by the name of the URL, the address and the view."""
 
