@@ -144,7 +144,7 @@ class _TokenForm(forms.Form):
         choices = [(slug, slug) for slug in self.groups_by_slug]
         owner = self.fields["user"]
         owner.queryset = users if actor.all_groups else users.filter(pk__in=[actor.user_id])  # type: ignore[attr-defined]
-        owner.initial = users.filter(pk=actor.user_id).first()
+        owner.initial = users.filter(pk=actor.user_id or 0).first()
         if not actor.all_groups:
             owner.widget = forms.HiddenInput()
         clients = ((line.client, line.client) for line in connect_lines(""))
