@@ -207,11 +207,11 @@ def render_in_site(
 
 @dataclass(frozen=True)
 class Secret:
-    """What a page shows once: its name and the words beside it, the text, and a line below."""
+    """What a page shows once: its name with a remark, the text, and a line below."""
 
     name: str
     text: str
-    beside: str = ""
+    remark: str = ""
     below: str = ""
 
 
