@@ -27,7 +27,7 @@ from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import try_form
-from access.admin.page import PageAdmin
+from access.admin.page import PageAdmin, Secret, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.connect import connect_lines
 from access.groups import entered_groups
@@ -151,7 +151,7 @@ class _TokenForm(forms.Form):
         choices = [(slug, slug) for slug in self.groups_by_slug]
         owner = self.fields["user"]
         owner.queryset = users if actor.all_groups else users.filter(pk__in=[actor.user_id])  # type: ignore[attr-defined]
-        owner.initial = users.filter(pk=actor.user_id).first()
+        owner.initial = users.filter(pk=actor.user_id or 0).first()
         if not actor.all_groups:
             owner.widget = forms.HiddenInput()
         clients = ((line.client, line.client) for line in connect_lines(""))
@@ -225,17 +225,11 @@ class TokenAdmin(PageAdmin):
         return answer or self.render(request, "admin/loci/form.html", context)
 
     def _show_secret(self, request: HttpRequest, made: NewToken, client: str) -> HttpResponse:
-        lines = {line.client: line for line in connect_lines(made.secret)}
-        context = {
-            "title": gettext("Token created"),
-            "token": made.token,
-            "secret": made.secret,
-            "line": lines.get(client),
-            "back": self.url("changelist"),
-        }
-        answer = self.render(request, "admin/access/apitoken/secret.html", context)
-        answer["Cache-Control"] = "no-store"
-        return answer
+        """The line that connects the client; without one, the token alone."""
+        title = gettext("The token “{name}” is created").format(name=made.token.name)
+        line = next((each for each in connect_lines(made.secret) if each.client == client), None)
+        secret = Secret(client, line.text, line.where) if line else Secret(gettext("Token"), made.secret)
+        return render_secrets(request, [secret], {"title": title, "back": self.url("changelist")})
 
     def show_row(self, request: HttpRequest, token: ApiToken) -> HttpResponse:
         """A token with everything but its secret, which is not stored."""
