@@ -155,8 +155,8 @@ class Faces:
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
         for path in (
             f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
-            "/admin/review/", f"/admin/explore/recall/?q={query}&group=ledger", "/admin/explore/timeline/",
-            "/admin/explore/groups/", "/admin/explore/groups/ledger/",
+            "/admin/review/", f"/admin/explore/recall/?q={query}&group=ledger", "/admin/groups/",
+            *(f"/admin/groups/ledger/{tab}" for tab in ("", "changes/", "asked/", "map/", "map/?view=time")),
         ):  # fmt: skip
             page = self.browser.get(path)
             assert page.status_code == 200, path

@@ -21,7 +21,7 @@ OBJECTS = {
     "access/apitoken": "token",
     "access/auditentry": "entry",
     "maintenance/run/batch": "batch",
-    "explore/groups": "group",
+    "admin/groups": "group",
     "review/card": "candidate",
     "app/memories": "memory",
     "app/conversations": "conversation",
@@ -30,6 +30,7 @@ OBJECTS = {
 WORDS = {
     "form": "jsonl",
     "verb": "forget",
+    "tab": "map",
     "action": "forget",
     "kind": "candidate",
     "handle": "0",

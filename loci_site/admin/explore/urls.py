@@ -7,30 +7,38 @@ from django.http import HttpResponse
 from django.urls import URLPattern, path
 
 from loci_site.admin.explore.export_list import export_list
-from loci_site.admin.explore.graph import expand_node, merge_entities, show_graph
-from loci_site.admin.explore.groups import list_groups, show_group
+from loci_site.admin.explore.graph import expand_node, merge_entities
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
 from loci_site.admin.explore.playground import playground
 from loci_site.admin.explore.settings_page import show_settings
-from loci_site.admin.explore.timeline import find_recallable, show_timeline
+from loci_site.admin.explore.timeline import find_recallable
+from loci_site.admin.groups.listing import list_groups
+from loci_site.admin.groups.pages import old_group, old_list, old_map, old_timeline, show_group
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
-    ("recall/", playground, "explore_recall"),
-    ("graph/", show_graph, "explore_graph"),
-    ("graph/around/", expand_node, "explore_around"),
-    ("graph/merge/", merge_entities, "explore_merge"),
-    ("timeline/", show_timeline, "explore_timeline"),
-    ("timeline/then/", find_recallable, "explore_then"),
-    ("export/<str:form>/", export_list, "explore_export"),
-    ("settings/", show_settings, "explore_settings"),
-    ("notifications/", show_notifications, "explore_notifications"),
-    ("notifications/add/", add_webhook, "explore_webhook_add"),
-    ("notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
+    ("explore/recall/", playground, "explore_recall"),
+    ("explore/graph/", old_map, "explore_graph"),
+    ("explore/graph/around/", expand_node, "explore_around"),
+    ("explore/graph/merge/", merge_entities, "explore_merge"),
+    ("explore/timeline/", old_timeline, "explore_timeline"),
+    ("explore/timeline/then/", find_recallable, "explore_then"),
+    ("explore/export/<str:form>/", export_list, "explore_export"),
+    ("explore/settings/", show_settings, "explore_settings"),
+    ("explore/notifications/", show_notifications, "explore_notifications"),
+    ("explore/notifications/add/", add_webhook, "explore_webhook_add"),
+    ("explore/notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
+    ("groups/<str:slug>/<str:tab>/", show_group, "explore_group"),
+    ("explore/groups/", old_list, "old_groups"),
+    ("explore/groups/<str:slug>/", old_list, "old_group"),
+    ("access/group/", old_list, "access_group_changelist"),
+    ("access/group/add/", old_list, "access_group_add"),
+    ("access/group/<uuid:id_>/change/", old_group, "access_group_change"),
+    ("access/group/<uuid:id_>/<str:tab>/", old_group, "access_group_tab"),
 )
 
 
 def explore_urls(wrap: Callable[[Any], Any]) -> list[URLPattern]:
     """URL patterns of the pages, each view wrapped with `wrap` (the site's admin_view)."""
-    return [path(f"explore/{address}", wrap(view), name=name) for address, view, name in PAGES]
+    return [path(address, wrap(view), name=name) for address, view, name in PAGES]

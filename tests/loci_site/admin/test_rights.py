@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.models import ApiToken, AuditEntry, Group
+from access.models import ApiToken, AuditEntry
 from memories.lifecycle.verbs import VERBS
 from memories.models import Link, LinkKind
 from memories.review.links import close_link
@@ -84,7 +84,7 @@ def test_adding_needs_the_right_to_write_somewhere(
 
 @pytest.mark.parametrize(
     "address",
-    ["/admin/auth/user/", "/admin/auth/user/add/", "/admin/auth/group/", "/admin/access/group/add/"],
+    ["/admin/auth/user/", "/admin/auth/user/add/", "/admin/auth/group/"],
 )
 def test_people_and_new_groups_are_for_superusers(owner: Client, member: Client, address: str) -> None:
     assert owner.get(address).status_code == 200
@@ -126,16 +126,7 @@ def test_tokens_are_seen_by_their_owner(member: Client, stranger: Client, owner:
     assert ApiToken.objects.get().revoked_at is None
 
 
-def test_a_curator_looks_at_the_group_but_does_not_change_it(
-    member: Client, ledger: Group, garden: Group
-) -> None:
-    address = f"/admin/access/group/{ledger.id}/change/"
-    assert member.get(address).status_code == 200
-    assert member.post(address, {"title": "Mine now"}).status_code == 403
-    assert member.get(f"/admin/access/group/{garden.id}/change/").status_code == 404
-
-
-@pytest.mark.parametrize("address", ["memories/memory", "access/group", "access/apitoken", "memories/link"])
+@pytest.mark.parametrize("address", ["memories/memory", "access/apitoken", "memories/link"])
 def test_rows_are_never_deleted_by_the_admin(owner: Client, remember: Remember, address: str) -> None:
     memory = remember("stays")
     assert owner.get(page(memory, "delete")).status_code == 403
