@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
@@ -128,10 +129,19 @@ class _Feed:
         ids = {entry.memory_id for entry in entries} | {_successor(entry) for entry in entries}
         seen = Memory.objects.filter(as_q(listed_by(actor, None)), id__in=ids - {None})
         self._memories: Mapping[UUID | None, Memory] = seen.in_bulk(field_name="id")
+        roots = {memory.root_key for memory in self._memories.values()}
+        held = Memory.objects.filter(Q(root__in=roots) | Q(key__in=roots), trust=Trust.QUARANTINED).only(
+            "root"
+        )
+        self._held = {memory.root_key for memory in held}
         subjects = {entry.subject.removeprefix(_RELATION) for entry in entries if _is_relation(entry)}
         rows = Relation.objects.filter(id__in=subjects).select_related("subject", "object", "group")
         shown = visible_statements(actor, [Edge(row, 1) for row in rows]) if subjects else []
-        self._relations = {f"{_RELATION}{each.relation.id}": each.sentence for each in shown}
+        self._relations = {
+            f"{_RELATION}{each.relation.id}": each.sentence
+            for each in shown
+            if Trust.QUARANTINED not in (each.subject.trust, each.object.trust)
+        }
         changes = {entry.change for entry in entries if entry.change is not None}
         standing = RowChange.objects.filter(change__in=changes if self._curates else [], undone_by=None)
         self._standing = set(standing.order_by().values_list("change", flat=True).distinct())
@@ -190,7 +200,7 @@ class _Feed:
         is_undoable = entry.change in self._standing and not entry.payload.get("undone")
         is_new = entry.operation == Operation.STORE and memory.state == State.LIVE
         return _Item(
-            text=_text_of(memory),
+            text=gettext("[quarantined]") if memory.root_key in self._held else memory.content,
             url=reverse("admin:memories_memory_change", args=[memory.id]),
             parts=parts,
             note=note,
@@ -201,7 +211,7 @@ class _Feed:
     def _differences(self, entry: AuditEntry, memory: Memory) -> tuple[tuple[DiffPart, ...], str]:
         """The words that a change replaced, and its other fields before and after."""
         new = self._memories.get(_successor(entry))
-        if Trust.QUARANTINED in (memory.trust, new.trust if new else ""):
+        if self._held & {memory.root_key, (new or memory).root_key}:
             return (), ""
         if new is not None and new != memory:
             return diff_words(memory.content, new.content), ""
@@ -230,10 +240,6 @@ def _successor(entry: AuditEntry) -> UUID | None:
         return None
     by = entry.payload.get("by") or entry.payload.get("into")
     return UUID(by) if by else None
-
-
-def _text_of(memory: Memory) -> str:
-    return gettext("[quarantined]") if memory.trust == Trust.QUARANTINED else memory.content
 
 
 def _note_on_group(entry: AuditEntry) -> str:

@@ -33,7 +33,7 @@ _NEW_DAYS: Final = 7
 
 
 @dataclass(frozen=True)
-class _Card:
+class _GroupCard:
     """A group: what it holds in words, the memories of the last week, what waits for a person, and its members' names."""
 
     group: Group
@@ -103,7 +103,7 @@ def _has_name(group: Group, text: str) -> bool:
     return text.casefold() in f"{group.slug} {group.title}".casefold()
 
 
-def _cards(actor: Actor, groups: Sequence[Group]) -> list[_Card]:
+def _cards(actor: Actor, groups: Sequence[Group]) -> list[_GroupCard]:
     """A card for each group; no query per group."""
     census = current_census()
     live, new = (live_by_group(census), _count_new(census)) if census else ({}, Counter[int]())
@@ -113,7 +113,7 @@ def _cards(actor: Actor, groups: Sequence[Group]) -> list[_Card]:
         members[key].append(name)
     review, last_writes = _review_by_group(actor, groups), _find_last_writes(groups)
     return [
-        _Card(
+        _GroupCard(
             group,
             tuple(gettext(line).format(count=own[name]) for name, line in HOLDS.items() if own[name]),
             new[group.key],

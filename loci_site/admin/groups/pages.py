@@ -30,7 +30,7 @@ from memories.queries.versions import find_memory
 from sources.models import Artifact
 
 _View = Callable[[HttpRequest, Actor, Group], HttpResponse]
-LEFT_BEHIND: Final = "left-behind"
+_LEFT_BEHIND: Final = "left-behind"
 
 
 def _list_in_group(tab: str, view: Callable[[HttpRequest], HttpResponse]) -> _View:
@@ -70,7 +70,7 @@ _VIEWS: Final[dict[str, _View]] = {
     "files": _list_in_group("files", _list_files),
     "map": show_map,
     "settings": show_settings,
-    LEFT_BEHIND: purge_left,
+    _LEFT_BEHIND: purge_left,
 }
 
 
@@ -113,7 +113,7 @@ def old_group(request: HttpRequest, id_: UUID, tab: str = "settings") -> HttpRes
     actor, group = actor_of(request), Group.objects.filter(id=id_).first()
     if group is None or not actor.may_enter(group.key):
         raise Http404
-    return HttpResponsePermanentRedirect(tab_url(group, LEFT_BEHIND if tab == LEFT_BEHIND else "settings"))
+    return HttpResponsePermanentRedirect(tab_url(group, _LEFT_BEHIND if tab == _LEFT_BEHIND else "settings"))
 
 
 def old_list(request: HttpRequest, slug: str = "") -> HttpResponse:

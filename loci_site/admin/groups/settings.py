@@ -87,7 +87,7 @@ def _as_themed(db_field: "models.Field[Any, Any]", **kwargs: Any) -> forms.Field
     return made
 
 
-class RulesForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+class _RulesForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """The rules of a group; the limits only for superusers."""
 
     class Meta:
@@ -151,7 +151,7 @@ class _MemberForm(forms.Form):
 def show_settings(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
     """The settings; POST `do` changes the rules, sets a member's role or removes a member."""
     do = request.POST.get("do", "")
-    rules = RulesForm(actor, group, request.POST if do == "rules" else None)
+    rules = _RulesForm(actor, group, request.POST if do == "rules" else None)
     member = _MemberForm(request.POST if do == "member" else None)
 
     def changed(line: str) -> HttpResponse:
