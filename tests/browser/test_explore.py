@@ -14,9 +14,12 @@ pytestmark = [pytest.mark.server, pytest.mark.model]
 Check = Callable[[Page], None]
 PAGES = [
     "/admin/",
-    "/admin/explore/recall/?q=deploy+port&group=ledger",
+    "/admin/ask/?q=deploy+port&group=ledger",
     "/admin/groups/",
-    *(f"/admin/groups/ledger/{tab}" for tab in ("", "changes/", "asked/", "files/", "map/", "map/?view=time", "settings/")),
+    *(
+        f"/admin/groups/ledger/{tab}"
+        for tab in ("", "changes/", "asked/", "files/", "map/", "map/?view=time", "settings/")
+    ),
 ]
 
 
@@ -47,8 +50,8 @@ def test_the_search_finds_as_one_types_and_enter_opens(site: Site, page_as: Page
     page.keyboard.type("how is money kept without rounding")
     expect(page.locator(".palette-option", has_text="by meaning").first).to_contain_text("integer cents")
     field.fill("")
-    page.keyboard.type("timel")
-    expect(page.get_by_role("option", name=re.compile("Timeline"))).to_be_visible()
+    page.keyboard.type("conversat")
+    expect(page.get_by_role("option", name=re.compile("Conversations"))).to_be_visible()
     page.keyboard.press("Escape")
     expect(field).not_to_be_visible()
     page.keyboard.press("Control+k")
@@ -81,7 +84,7 @@ def test_what_is_stored_is_shown_as_text(page_as: PageAs, site: Site) -> None:
 
 def test_the_playground_by_keyboard_and_its_link(page_as: PageAs) -> None:
     page = page_as("alice")
-    page.goto("/admin/explore/recall/?group=ledger")
+    page.goto("/admin/ask/?group=ledger")
     page.get_by_label("Question").fill("what is the deploy port")
     page.keyboard.press("Enter")
     first = page.locator(".play-table tbody tr").first

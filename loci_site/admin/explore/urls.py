@@ -1,4 +1,4 @@
-"""URLs of the explore pages, below the admin's."""
+"""URLs of the site's own pages, next to those of the models."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,29 +9,30 @@ from django.urls import URLPattern, path
 from loci_site.admin.explore.export_list import export_list
 from loci_site.admin.explore.graph import expand_node, merge_entities
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
+from loci_site.admin.explore.palette import list_places
 from loci_site.admin.explore.playground import playground
-from loci_site.admin.explore.settings_page import show_settings
+from loci_site.admin.explore.settings_page import settings_index, show_settings
 from loci_site.admin.explore.timeline import find_recallable
 from loci_site.admin.groups.listing import list_groups
 from loci_site.admin.groups.pages import old_group, old_list, old_map, old_timeline, show_group
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
-    ("explore/recall/", playground, "explore_recall"),
-    ("explore/graph/", old_map, "explore_graph"),
-    ("explore/graph/around/", expand_node, "explore_around"),
-    ("explore/graph/merge/", merge_entities, "explore_merge"),
-    ("explore/timeline/", old_timeline, "explore_timeline"),
-    ("explore/timeline/then/", find_recallable, "explore_then"),
-    ("explore/export/<str:form>/", export_list, "explore_export"),
-    ("explore/settings/", show_settings, "explore_settings"),
-    ("explore/notifications/", show_notifications, "explore_notifications"),
-    ("explore/notifications/add/", add_webhook, "explore_webhook_add"),
-    ("explore/notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
+    ("ask/", playground, "explore_recall"),
+    ("graph/", old_map, "explore_graph"),
+    ("graph/around/", expand_node, "explore_around"),
+    ("graph/merge/", merge_entities, "explore_merge"),
+    ("timeline/", old_timeline, "explore_timeline"),
+    ("timeline/then/", find_recallable, "explore_then"),
+    ("export/<str:form>/", export_list, "explore_export"),
+    ("settings/", settings_index, "settings"),
+    ("settings/instance/", show_settings, "explore_settings"),
+    ("settings/notifications/", show_notifications, "explore_notifications"),
+    ("settings/notifications/add/", add_webhook, "explore_webhook_add"),
+    ("settings/notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
+    ("palette/", list_places, "palette"),
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
     ("groups/<str:slug>/<str:tab>/", show_group, "explore_group"),
-    ("explore/groups/", old_list, "old_groups"),
-    ("explore/groups/<str:slug>/", old_list, "old_group"),
     ("access/group/", old_list, "access_group_changelist"),
     ("access/group/add/", old_list, "access_group_add"),
     ("access/group/<uuid:id_>/change/", old_group, "access_group_change"),

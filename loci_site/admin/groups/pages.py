@@ -26,6 +26,7 @@ from loci_site.admin.groups.knows import show_knows
 from loci_site.admin.groups.map import TIME, show_map
 from loci_site.admin.groups.settings import purge_left, show_settings
 from loci_site.admin.groups.tabs import KNOWS, TABS, group_context, tab_url
+from loci_site.app.conversations import conversations
 from memories.queries.versions import find_memory
 from sources.models import Artifact
 
@@ -57,16 +58,12 @@ def _open_review(request: HttpRequest, actor: Actor, group: Group) -> HttpRespon
     return HttpResponseRedirect(f"{reverse('review')}?{urlencode({'group': group.slug})}")
 
 
-def _open_conversations(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('people:conversations')}?{urlencode({'group': group.slug})}")
-
-
 _VIEWS: Final[dict[str, _View]] = {
     KNOWS: show_knows,
     "changes": show_changes,
     "waits": _open_review,
     "asked": show_asked,
-    "conversations": _open_conversations,
+    "conversations": _list_in_group("conversations", conversations),
     "files": _list_in_group("files", _list_files),
     "map": show_map,
     "settings": show_settings,

@@ -21,7 +21,7 @@ from tests.loci_site.admin.exploring import get, text
 from tests.people import make_token, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-PAGES = ["recall/", "recall/?q=port"]
+PAGES = ["ask/", "ask/?q=port"]
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
 MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
@@ -31,7 +31,7 @@ MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
 def test_nobody_sees_them_without_a_login(client: Client, ledger: Group) -> None:
     for page in [*PAGES, "graph/around/", "timeline/then/"]:
-        answer = client.get(f"/admin/explore/{page}")
+        answer = client.get(f"/admin/{page}")
         assert answer.status_code == 302, page
         assert "login" in answer.headers["Location"]
 
@@ -39,12 +39,12 @@ def test_nobody_sees_them_without_a_login(client: Client, ledger: Group) -> None
 def test_a_member_is_answered_from_what_is_theirs(member: Client, remember: Remember) -> None:
     remember("Our port is 8081.")
     theirs = remember("Their port is 4711.", group="garden")
-    body = text(member, "recall/", q="port", group="ledger")
+    body = text(member, "ask/", q="port", group="ledger")
     assert "Our port" in body
     assert " 4711" not in body
     assert " 4711" not in text(member, "timeline/then/", status=404, group="garden", q="port")
     # A question is answered alike, whether the group is another's or nobody's.
-    foreign, none = (text(member, "recall/", group=name, q="port") for name in ("garden", "nowhere"))
+    foreign, none = (text(member, "ask/", group=name, q="port") for name in ("garden", "nowhere"))
     secrets = re.compile(r'(?:value|nonce)="[^"]{16,}"')
     assert secrets.sub("", foreign).replace("garden", "") == secrets.sub("", none).replace("nowhere", "")
     assert " 4711" not in foreign
@@ -57,7 +57,7 @@ def test_a_member_is_answered_from_what_is_theirs(member: Client, remember: Reme
 def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Remember) -> None:
     remember("Our port is 8081.")
     foreign = remember("Their port is 4711.", group="garden")
-    body = text(member, "recall/", q="port", group="ledger", why=str(foreign.id))
+    body = text(member, "ask/", q="port", group="ledger", why=str(foreign.id))
     assert " 4711" not in body
     assert "Memory not found" in body
 
@@ -68,7 +68,7 @@ def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Reme
 def test_the_playground_shows_each_answer_with_its_numbers(owner: Client, remember: Remember) -> None:
     first = remember("The deploy port is 8081.")
     remember("Tomatoes want sun and warm nights.")
-    context = get(owner, "recall/", q="which port do we deploy to", group="ledger").context
+    context = get(owner, "ask/", q="which port do we deploy to", group="ledger").context
     place = context["places"][0]
     assert (place.rank, place.item.memory.id) == (1, first.id)
     assert place.numbers["keyword_rank"] == place.numbers["vector_rank"] == 1
@@ -83,13 +83,13 @@ def test_the_playground_says_what_was_cut(owner: Client, remember: Remember) -> 
     long = "The deploy port is 8081 and this is why it must be so: " + "reasons and more reasons, " * 30
     remember(long)
     cut = remember("The deploy port of the shadow is 8082, " + "as was said before, " * 30)
-    context = get(owner, "recall/", q="deploy port", group="ledger", budget="160").context
+    context = get(owner, "ask/", q="deploy port", group="ledger", budget="160").context
     reasons = {dropped.memory.id: dropped.why for dropped in context["dropped"]}
     shown = {place.item.memory.id for place in context["places"]}
     assert len(shown) == 1
     assert list(reasons.values()) == ["the token budget of 160"]
     assert shown | set(reasons) >= {cut.id}
-    one = get(owner, "recall/", q="deploy port", group="ledger", results="1").context
+    one = get(owner, "ask/", q="deploy port", group="ledger", results="1").context
     assert [dropped.why for dropped in one["dropped"]] == ["beyond the first 1"]
 
 
@@ -101,7 +101,7 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
 
     def why(memory: Memory, **asked: Any) -> str:
         return str(
-            get(owner, "recall/", q="deploy port 8081", group="ledger", why=str(memory.id), **asked).context[
+            get(owner, "ask/", q="deploy port 8081", group="ledger", why=str(memory.id), **asked).context[
                 "why"
             ][2]
         )
@@ -114,22 +114,22 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
 def test_the_playground_asks_about_the_past(owner: Client, remember: Remember) -> None:
     old = remember("The deploy port is 8081.", valid_from=MARCH)
     remember("The deploy port is 8443.", valid_from=MAY, supersedes=old.id)
-    now = get(owner, "recall/", q="deploy port", group="ledger").context["places"]
+    now = get(owner, "ask/", q="deploy port", group="ledger").context["places"]
     assert [place.item.memory.content for place in now] == ["The deploy port is 8443."]
-    then = get(owner, "recall/", q="deploy port", group="ledger", as_of="2026-04-01T00:00").context["places"]
+    then = get(owner, "ask/", q="deploy port", group="ledger", as_of="2026-04-01T00:00").context["places"]
     assert [place.item.memory.content for place in then] == ["The deploy port is 8081."]
 
 
 def test_who_enters_one_group_alone_need_not_choose_it(member: Client, bob: User, remember: Remember) -> None:
     remember("The deploy port is 8081.")
-    assert get(member, "recall/", q="deploy port").context["answer"].group == "ledger"
+    assert get(member, "ask/", q="deploy port").context["answer"].group == "ledger"
     set_member(operator(), Group.objects.create(slug="orchard"), user=bob, role="viewer")
-    assert "Name one of: ledger, orchard." in text(member, "recall/", q="deploy port", status=422)
+    assert "Name one of: ledger, orchard." in text(member, "ask/", q="deploy port", status=422)
 
 
 def test_nothing_relevant_is_said(owner: Client, remember: Remember) -> None:
     remember("Tomatoes want sun and warm nights.")
-    body = text(owner, "recall/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
+    body = text(owner, "ask/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
     assert "No answer found" in body
     assert "Closest matches" in body
 
@@ -138,7 +138,7 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
     remember("The deploy port is 8081.")
     COUNTER.flush()
     RecallLog.objects.all().delete()  # what other tests asked
-    text(owner, "recall/", q="deploy port", group="ledger")
+    text(owner, "ask/", q="deploy port", group="ledger")
     COUNTER.flush()
     assert list(RecallLog.objects.values_list("actor", "via")) == [("alice", "admin")]
 
@@ -158,14 +158,14 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
 def test_what_the_playground_is_asked_wrongly_is_said(
     owner: Client, ledger: Group, field: str, value: Any, says: str
 ) -> None:
-    body = text(owner, "recall/", status=422, q="port", group="ledger", **{field: value})
+    body = text(owner, "ask/", status=422, q="port", group="ledger", **{field: value})
     assert says in body
     assert 'role="alert"' in body
 
 
 def test_what_was_typed_or_stored_cannot_write_html(owner: Client, remember: Remember) -> None:
     memory = remember(f"The port {HOSTILE}")
-    body = text(owner, "recall/", q=f"port {HOSTILE}", group="ledger", why=str(memory.id))
+    body = text(owner, "ask/", q=f"port {HOSTILE}", group="ledger", why=str(memory.id))
     assert "<script>alert" not in body
     assert "<img src=x" not in body
 

@@ -24,7 +24,7 @@ def port(remember: Remember) -> tuple[Memory, Memory]:
 
 
 def over_time(client: Client, *, group: str = "ledger", status: int = 200, **asked: Any) -> Any:
-    return get(client, f"/admin/groups/{group}/map/", status=status, view="time", **asked)
+    return get(client, f"groups/{group}/map/", status=status, view="time", **asked)
 
 
 def then(client: Client, **asked: Any) -> set[str]:

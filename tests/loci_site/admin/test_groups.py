@@ -314,9 +314,10 @@ def test_questions_without_an_answer_come_first_and_lead_to_a_new_memory(
 
 def test_the_lists_of_a_group_are_narrowed_to_it(owner: Client, ledger: Group) -> None:
     assert get(owner, "waits/", status=302).headers["Location"] == "/admin/review/?group=ledger"
-    files = get(owner, "files/").context
-    assert files["cl"].params["group"] == "ledger"
+    files, talks = (get(owner, tab).context for tab in ("files/", "conversations/"))
+    assert (files["cl"].params["group"], talks["asked"]["group"]) == ("ledger", "ledger")
     assert [each.label for each in files["group_tabs"] if each.is_here] == ["Files"]
+    assert [each.label for each in talks["group_tabs"] if each.is_here] == ["Conversations"]
 
 
 # Settings
@@ -419,9 +420,9 @@ def test_old_addresses_lead_to_the_new_ones(
     for old, new in {
         "explore/groups/": "groups/",
         "explore/groups/ledger/": "groups/ledger/",
-        "explore/graph/?group=ledger&predicate=uses": "groups/ledger/map/?predicate=uses",
-        f"explore/graph/?of={rose}": f"groups/garden/map/?of={rose}",
-        "explore/timeline/?group=ledger": "groups/ledger/map/?view=time",
+        "graph/?group=ledger&predicate=uses": "groups/ledger/map/?predicate=uses",
+        f"graph/?of={rose}": f"groups/garden/map/?of={rose}",
+        "timeline/?group=ledger": "groups/ledger/map/?view=time",
         "access/group/": "groups/",
         "access/group/add/": "groups/",
         f"access/group/{ledger.id}/change/": "groups/ledger/settings/",
@@ -429,7 +430,7 @@ def test_old_addresses_lead_to_the_new_ones(
     }.items():
         answer = owner.get(f"/admin/{old}")
         assert (answer.status_code, answer.headers["Location"]) == (301, f"/admin/{new}"), old
-    for old in (f"access/group/{garden.id}/change/", "explore/graph/?group=garden"):
+    for old in (f"access/group/{garden.id}/change/", "graph/?group=garden"):
         assert member.get(f"/admin/{old}").status_code == 404, old
 
 
