@@ -51,7 +51,7 @@ class _TimelineRow:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class _Timeline:
     """The rows, the earliest first, by months, and the scale of all bars; the sliders run from `start` to `end`."""
 
     rows: tuple[_TimelineRow, ...]
@@ -121,7 +121,7 @@ def _recallable_keys(
     return set(Memory.objects.filter(seen, key__in=keys).values_list("key", flat=True))
 
 
-def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
+def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> _Timeline | None:
     if not rows:
         return None
     start, end = _time_span(rows)
@@ -131,7 +131,7 @@ def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
         return round(WIDTH * (min(max(at, start), end) - start).total_seconds() / span_s, 1)
 
     drawn = tuple(_draw_row(row, x, is_shown=row.key in shown, end=end) for row in rows)
-    return Timeline(drawn, start, end, x(timezone.now()))
+    return _Timeline(drawn, start, end, x(timezone.now()))
 
 
 def _draw_row(
