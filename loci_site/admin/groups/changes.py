@@ -126,8 +126,8 @@ class _Feed:
 
     def __init__(self, actor: Actor, group: Group, entries: Sequence[AuditEntry]) -> None:
         self._entries, self._curates = entries, actor.decides(group.key)
-        ids = {entry.memory_id for entry in entries} | {_successor(entry) for entry in entries}
-        seen = Memory.objects.filter(as_q(listed_by(actor, None)), id__in=ids - {None})
+        ids = {id_ for entry in entries for id_ in (entry.memory_id, _successor(entry)) if id_}
+        seen = Memory.objects.filter(as_q(listed_by(actor, None)), id__in=ids)
         self._memories: Mapping[UUID | None, Memory] = seen.in_bulk(field_name="id")
         roots = {memory.root_key for memory in self._memories.values()}
         held = Memory.objects.filter(Q(root__in=roots) | Q(key__in=roots), trust=Trust.QUARANTINED).only(
@@ -145,7 +145,7 @@ class _Feed:
         changes = {entry.change for entry in entries if entry.change is not None}
         standing = RowChange.objects.filter(change__in=changes if self._curates else [], undone_by=None)
         self._standing = set(standing.order_by().values_list("change", flat=True).distinct())
-        runs = Run.objects.filter(id__in={entry.run for entry in entries} - {None})
+        runs = Run.objects.filter(id__in={entry.run for entry in entries if entry.run})
         self._undoable_runs = {run.id for run in runs if may_undo(actor, run)}
 
     def lines(self) -> list[_Line]:

@@ -1,7 +1,7 @@
 """The addresses of groups: one view that opens a tab with the right it needs, and redirects from where the pages were."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import admin
@@ -34,14 +34,14 @@ _View = Callable[[HttpRequest, Actor, Group], HttpResponse]
 _LEFT_BEHIND: Final = "left-behind"
 
 
-def _list_in_group(tab: str, view: Callable[[HttpRequest], HttpResponse]) -> _View:
+def _list_in_group(tab: str, view: Callable[..., Any]) -> _View:
     """The tab of a list that has an address of its own, narrowed to the group."""
 
     def show(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
         asked = request.GET.copy()
         asked["group"] = group.slug
-        request.GET = asked
-        answer = view(request)
+        request.GET = asked  # type: ignore[assignment]  # Django's own is immutable
+        answer: HttpResponse = view(request)
         if isinstance(answer, TemplateResponse):
             answer.context_data = (answer.context_data or {}) | group_context(request, group, tab)
         return answer
@@ -49,9 +49,8 @@ def _list_in_group(tab: str, view: Callable[[HttpRequest], HttpResponse]) -> _Vi
     return show
 
 
-def _list_files(request: HttpRequest) -> HttpResponse:
-    answer: HttpResponse = admin.site.get_model_admin(Artifact).changelist_view(request)
-    return answer
+def _list_files(request: HttpRequest) -> Any:
+    return admin.site.get_model_admin(Artifact).changelist_view(request)
 
 
 def _open_review(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:

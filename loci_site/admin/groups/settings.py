@@ -23,7 +23,7 @@ from access.admin.page import render_in_site
 from access.groups import GroupChange, update_group
 from access.groups.members import remove_member, set_member, set_private
 from access.limits.quota import use_of
-from access.models import ApiToken, Group, Membership, Role
+from access.models import ApiToken, Group, Membership, Role, ScopeRule
 from loci_site.admin.groups.tabs import group_context, render_tab, tab_url
 from memories.lifecycle.regroup.left_behind import LeftBehind, has_moved_away, purge_left_behind
 
@@ -49,7 +49,7 @@ FIELD_WORDS: Final = {
     ),
     "default_scope": (
         gettext_lazy("Who sees a new memory"),
-        gettext_lazy("If its author does not say; empty follows the instance's rule."),
+        gettext_lazy("If its author does not say."),
     ),
     "guard": (
         gettext_lazy("Rules for sensitive text"),
@@ -98,6 +98,8 @@ class _RulesForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
     def __init__(self, actor: Actor, group: Group, data: Any = None) -> None:
         # An own copy: validation writes the new values into it.
         super().__init__(data, instance=Group.objects.get(pk=group.pk))
+        unset = ("", gettext("as the instance says"))
+        self.fields["default_scope"].choices = [unset, *ScopeRule.choices]  # type: ignore[attr-defined]
         if not actor.is_admin_of_all:
             for name in _LIMITS:
                 del self.fields[name]
@@ -171,7 +173,8 @@ def show_settings(request: HttpRequest, actor: Actor, group: Group) -> HttpRespo
         if gone is not None:
             remove_member(actor, group, user=gone)
             return changed(gettext("{user} is no longer a member.").format(user=gone.username))
-    answer = try_form(rules, save_rules) if do == "rules" else try_form(member, save_member)
+    form, save = (rules, save_rules) if do == "rules" else (member, save_member)
+    answer = try_form(form, save)  # type: ignore[arg-type]  # it takes forms of models, too
     if answer is not None:
         return answer
     members = Membership.objects.filter(group=group).select_related("user").order_by("user__username")
