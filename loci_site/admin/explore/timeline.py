@@ -27,7 +27,7 @@ from memories.search.base import search_index
 from memories.search.query_terms import Match, words
 from memories.types import State, Trust, Type
 
-MAX_ROWS = 60
+MAX_ROWS = 40
 WIDTH = 1000  # of a bar's picture
 _EVENT_WIDTH = 10.0  # it happened at a moment
 TIME_FIELDS = ("group", "words", "entity", "as_of", "known_at")

@@ -14,7 +14,6 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from access.actor import ADMIN, Actor
 from access.admin.caller import actor_of
@@ -27,6 +26,7 @@ from loci_site.admin.groups.map import TIME, show_map
 from loci_site.admin.groups.settings import purge_left, show_settings
 from loci_site.admin.groups.tabs import KNOWS, TABS, group_context, tab_url
 from loci_site.app.conversations import conversations
+from memories.admin.review import review_page
 from memories.queries.versions import find_memory
 from sources.models import Artifact
 
@@ -53,14 +53,10 @@ def _list_files(request: HttpRequest) -> Any:
     return admin.site.get_model_admin(Artifact).changelist_view(request)
 
 
-def _open_review(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('review')}?{urlencode({'group': group.slug})}")
-
-
 _VIEWS: Final[dict[str, _View]] = {
     KNOWS: show_knows,
     "changes": show_changes,
-    "waits": _open_review,
+    "waits": _list_in_group("waits", review_page),
     "asked": show_asked,
     "conversations": _list_in_group("conversations", conversations),
     "files": _list_in_group("files", _list_files),

@@ -313,9 +313,9 @@ def test_questions_without_an_answer_come_first_and_lead_to_a_new_memory(
 
 
 def test_the_lists_of_a_group_are_narrowed_to_it(owner: Client, ledger: Group) -> None:
-    assert get(owner, "waits/", status=302).headers["Location"] == "/admin/review/?group=ledger"
-    files, talks = (get(owner, tab).context for tab in ("files/", "conversations/"))
-    assert (files["cl"].params["group"], talks["asked"]["group"]) == ("ledger", "ledger")
+    waits, files, talks = (get(owner, tab).context for tab in ("waits/", "files/", "conversations/"))
+    assert (waits["chosen_group"], files["cl"].params["group"], talks["asked"]["group"]) == ("ledger",) * 3
+    assert text(owner, "waits/").count('class="loci-tabs"') == 1
     assert [each.label for each in files["group_tabs"] if each.is_here] == ["Files"]
     assert [each.label for each in talks["group_tabs"] if each.is_here] == ["Conversations"]
 
