@@ -17,14 +17,13 @@ from access.actor import Actor, Via
 from access.admin.columns import in_words, join_clauses, join_list
 from access.admin.day_range import local_moment
 from access.audit.operations import BATCHES, Operation
-from access.audit_search import payload_changes
 from access.models import AuditEntry, Group, RowChange
 from loci_site.admin.explore.page import query_text
 from loci_site.admin.groups.tabs import render_tab
 from maintenance.admin.runs import may_undo
 from maintenance.models import Run
 from maintenance.runs.wording import format_counts
-from memories.browse.history import SHOWN_FIELDS, format_value
+from memories.browse.history import SHOWN_FIELDS, changed_fields, read_changes
 from memories.browse.listing import list_log
 from memories.entities.statements import visible_statements
 from memories.language.word_diff import DiffPart, diff_words
@@ -217,12 +216,10 @@ class _Feed:
             return diff_words(memory.content, new.content), ""
         if entry.operation != Operation.EDIT:
             return (), ""
-        changed = payload_changes(entry.payload)
-        parts = diff_words(*map(str, changed.pop("content"))) if "content" in changed else ()
-        return parts, join_clauses(
-            f"{in_words(name.replace('_', ' '))}: {format_value(changed[name][0])} → {format_value(changed[name][1])}"
-            for name in SHOWN_FIELDS
-            if name in changed
+        content = changed_fields(entry.payload).get("content")
+        return diff_words(*content) if content else (), join_clauses(
+            f"{in_words(each.name)}: {each.before} → {each.after}"
+            for each in read_changes(entry.payload, SHOWN_FIELDS)
         )
 
 
@@ -247,8 +244,8 @@ def _note_on_group(entry: AuditEntry) -> str:
     payload: Mapping[str, Any] = entry.payload
     if entry.operation == Operation.MEMBER:
         return join_list(filter(None, [payload.get("user"), in_words(payload.get("role", ""))]))
-    if changed := payload_changes(payload):
-        return join_list(in_words(name.replace("_", " ")) for name in changed)
+    if changed := read_changes(payload):
+        return join_list(in_words(each.name) for each in changed)
     return entry.subject.partition(":")[2]
 
 
