@@ -1,6 +1,7 @@
 """URLs of the site's own pages, next to those of the models."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -14,14 +15,15 @@ from loci_site.admin.explore.playground import playground
 from loci_site.admin.explore.settings_page import settings_index, show_settings
 from loci_site.admin.explore.timeline import find_recallable
 from loci_site.admin.groups.listing import list_groups
-from loci_site.admin.groups.pages import old_group, old_list, old_map, old_timeline, show_group
+from loci_site.admin.groups.map import TIME
+from loci_site.admin.groups.pages import old_group, old_list, old_map, show_group
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("ask/", playground, "explore_recall"),
     ("graph/", old_map, "explore_graph"),
     ("graph/around/", expand_node, "explore_around"),
     ("graph/merge/", merge_entities, "explore_merge"),
-    ("timeline/", old_timeline, "explore_timeline"),
+    ("timeline/", partial(old_map, view=TIME), "explore_timeline"),
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
     ("settings/", settings_index, "settings"),

@@ -11,8 +11,7 @@ from django.contrib import messages
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
-from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
+from django.utils.translation import gettext
 
 from access.actor import CREATE_GROUP, Actor
 from access.admin.caller import actor_of
@@ -22,7 +21,7 @@ from access.groups import create_group, entered_groups
 from access.models import Group, Membership
 from loci_site.admin.dashboard.counts import Census, current_census, live_by_group
 from loci_site.admin.explore.page import query_text
-from loci_site.admin.groups.settings import FIELD_WORDS
+from loci_site.admin.groups.settings import as_themed
 from loci_site.admin.groups.tabs import HOLDS, tab_url
 from memories.models import Memory
 from memories.review.queue import CardKind, find_open_links, find_open_proposals
@@ -44,30 +43,16 @@ class _GroupCard:
     last_write: datetime | None
 
 
-class _NewGroupForm(forms.Form):
+class _NewGroupForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """The name, the title and the privacy of a new group."""
 
-    slug = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=80,
-        help_text=gettext_lazy(
-            "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later."
-        ),
-        widget=UnfoldAdminTextInputWidget(),
-    )
-    title = forms.CharField(
-        label=FIELD_WORDS["title"][0],
-        max_length=200,
-        required=False,
-        help_text=FIELD_WORDS["title"][1],
-        widget=UnfoldAdminTextInputWidget(),
-    )
-    private = forms.BooleanField(
-        label=FIELD_WORDS["private"][0],
-        required=False,
-        help_text=FIELD_WORDS["private"][1],
-        widget=UnfoldBooleanSwitchWidget(),
-    )
+    class Meta:
+        model = Group
+        fields = ("slug", "title", "private")
+        formfield_callback = as_themed
+
+    def validate_unique(self) -> None:
+        """Nothing: create_group() says that a name is taken."""
 
 
 def list_groups(request: HttpRequest) -> HttpResponse:
@@ -82,7 +67,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
         )
         return HttpResponseRedirect(tab_url(group, "settings"))
 
-    if (made := try_form(form, make)) is not None:
+    if (made := try_form(form, make)) is not None:  # type: ignore[arg-type]  # it takes forms of models, too
         return made
     groups, text = entered_groups(actor), query_text(request, "q", max_chars=100)
     archived = Group.objects.filter(archived=True)

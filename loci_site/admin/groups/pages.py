@@ -22,7 +22,7 @@ from access.models import Group
 from loci_site.admin.groups.asked import show_asked
 from loci_site.admin.groups.changes import show_changes
 from loci_site.admin.groups.knows import show_knows
-from loci_site.admin.groups.map import TIME, show_map
+from loci_site.admin.groups.map import show_map
 from loci_site.admin.groups.settings import purge_left, show_settings
 from loci_site.admin.groups.tabs import KNOWS, TABS, group_context, tab_url
 from loci_site.app.conversations import conversations
@@ -93,11 +93,6 @@ def old_map(request: HttpRequest, view: str = "") -> HttpResponse:
         asked["view"] = view
     query = f"?{asked.urlencode()}" if asked else ""
     return HttpResponsePermanentRedirect(tab_url(group, "map") + query)
-
-
-def old_timeline(request: HttpRequest) -> HttpResponse:
-    """As old_map()."""
-    return old_map(request, TIME)
 
 
 def old_group(request: HttpRequest, id_: UUID, tab: str = "settings") -> HttpResponse:

@@ -32,7 +32,13 @@ _TOKENS: Final = 100
 _LIMITS: Final = ("max_memories", "max_bytes")
 _FOLLOWS = gettext_lazy("0 follows the instance's limit. Only a superuser can change it.")
 # Label and help of a field, where the model's say too little.
-FIELD_WORDS: Final = {
+_FIELD_WORDS: Final = {
+    "slug": (
+        gettext_lazy("Name"),
+        gettext_lazy(
+            "Agents use it: lower case, digits and hyphens, such as ledger. It cannot change later."
+        ),
+    ),
     "title": (gettext_lazy("Title"), gettext_lazy("How people read it, such as Ledger service.")),
     "instructions": (
         gettext_lazy("Instructions"),
@@ -75,14 +81,14 @@ _SECTIONS: Final = (
 )
 
 
-def _as_themed(db_field: "models.Field[Any, Any]", **kwargs: Any) -> forms.Field | None:
+def as_themed(db_field: "models.Field[Any, Any]", **kwargs: Any) -> forms.Field | None:
     """The form field of a model's, with the theme's widget and Loci's words."""
     themed = next(FORMFIELD_OVERRIDES[kind] for kind in type(db_field).mro() if kind in FORMFIELD_OVERRIDES)
     made = db_field.formfield(
         **({"widget": UnfoldAdminSelectWidget} if db_field.choices else themed), **kwargs
     )
     if made is not None:
-        label, made.help_text = FIELD_WORDS.get(db_field.name, (None, made.help_text))
+        label, made.help_text = _FIELD_WORDS.get(db_field.name, (None, made.help_text))
         made.label = label or in_words(str(made.label))
     return made
 
@@ -93,7 +99,7 @@ class _RulesForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
     class Meta:
         model = Group
         fields: ClassVar[Any] = [name for _, names in _SECTIONS for name in names]
-        formfield_callback = _as_themed
+        formfield_callback = as_themed
 
     def __init__(self, actor: Actor, group: Group, data: Any = None) -> None:
         # An own copy: validation writes the new values into it.
