@@ -17,6 +17,7 @@ from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
 )
 
 from access import SCOPES
@@ -124,6 +125,12 @@ class _TokenForm(forms.Form):
         help_text=gettext_lazy("If none is selected: every group that the person may enter."),
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
+    no_global = forms.BooleanField(
+        label=gettext_lazy("Without global memories of other groups"),
+        required=False,
+        help_text=gettext_lazy("Needs groups: the token sees what these hold and nothing else."),
+        widget=UnfoldBooleanSwitchWidget(),
+    )
     default_group = forms.ChoiceField(
         label=gettext_lazy("Default group"),
         required=False,
@@ -152,7 +159,7 @@ class _TokenForm(forms.Form):
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("none")), *choices]  # type: ignore[attr-defined]
         if not choices:
-            del self.fields["groups"], self.fields["default_group"]
+            del self.fields["groups"], self.fields["no_global"], self.fields["default_group"]
         grantable = grantable_scopes(actor)
         self.fields["scopes"].choices = [each for each in _SCOPE_CHOICES if each[0] in grantable]  # type: ignore[attr-defined]
 
@@ -164,6 +171,7 @@ class _TokenForm(forms.Form):
             name=values["name"],
             scopes=values["scopes"],
             groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
+            include_global=not values.get("no_global"),
             default_group=self.groups_by_slug.get(values.get("default_group", "")),
             expires_at=values["expires_at"],
         )
@@ -289,7 +297,9 @@ class TokenAdmin(PageAdmin):
 def _describe_reach(token: ApiToken) -> str:
     if token.all_groups:
         return gettext("every group of the person")
-    return join_list(group.slug for group in token.groups.all()) or gettext("no group")
+    groups = join_list(group.slug for group in token.groups.all()) or gettext("no group")
+    alone = gettext("{groups} alone, without global memories of other groups")
+    return groups if token.include_global else alone.format(groups=groups)
 
 
 def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:
