@@ -5,17 +5,17 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import URLPattern, path
+from django.views.generic import RedirectView
 
+from loci_site.admin.explore.ask import ask
 from loci_site.admin.explore.export_list import export_list
 from loci_site.admin.explore.graph import expand_node, merge_entities, show_graph
 from loci_site.admin.explore.groups import list_groups, show_group
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
-from loci_site.admin.explore.playground import playground
 from loci_site.admin.explore.settings_page import show_settings
 from loci_site.admin.explore.timeline import find_recallable, show_timeline
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
-    ("recall/", playground, "explore_recall"),
     ("graph/", show_graph, "explore_graph"),
     ("graph/around/", expand_node, "explore_around"),
     ("graph/merge/", merge_entities, "explore_merge"),
@@ -33,4 +33,9 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
 
 def explore_urls(wrap: Callable[[Any], Any]) -> list[URLPattern]:
     """URL patterns of the pages, each view wrapped with `wrap` (the site's admin_view)."""
-    return [path(f"explore/{address}", wrap(view), name=name) for address, view, name in PAGES]
+    former = RedirectView.as_view(pattern_name="admin:explore_recall", query_string=True, permanent=True)
+    return [
+        path("ask/", wrap(ask), name="explore_recall"),
+        path("explore/recall/", former),
+        *(path(f"explore/{address}", wrap(view), name=name) for address, view, name in PAGES),
+    ]
