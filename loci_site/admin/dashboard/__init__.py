@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from access.actor import CURATE, Actor
+from access.actor import Actor
 from access.admin.caller import actor_of
 from loci_site.admin.dashboard.activity import list_activity
 from loci_site.admin.dashboard.todo import first_steps, needs_care, review_url
@@ -30,6 +30,7 @@ _CARDS = 3  # of the Review
 def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """The context of Home, within the reader's rights. Called by unfold."""
     actor, since = actor_of(request), timezone.now() - _WEEK
+    is_curator = may_review(actor)
     newest = list_memories(actor, ListFilter(), limit=_LINES).rows
     return context | {
         "title": gettext("Home"),
@@ -40,8 +41,9 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         "missed": _unanswered(actor, since),
         "care": needs_care() if actor.is_admin_of_all else [],
         "run": _last_run(actor),
-        **(_deck(actor) if may_review(actor) else {}),
-        "activity": list_activity(actor, since=since, limit=_LINES) if actor.may_somewhere(CURATE) else [],
+        **(_deck(actor) if is_curator else {}),
+        "is_curator": is_curator,
+        "activity": list_activity(actor, since=since, limit=_LINES) if is_curator else [],
     }
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import in_words, join_list
+from access.admin.columns import in_words
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group
@@ -31,12 +31,13 @@ from memories.browse.listing import ListFilter, list_memories
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 from memories.recall import MAX_QUERY_CHARS, Item, RecallRequest, RecallResult, recall
+from memories.recall.abstention import UNSURE
 from memories.recall.scoring import MODES, Trace
 from memories.store.withdrawn.left_out import find_left_out_at_home
 from memories.types import Type
 
 _MAX_DROPPED = 60  # candidates listed as left out
-_LEAST_BOOST = 0.0005  # smaller ones show as 0.000
+_LEAST_BOOST, _BOOSTS_TOLD = 0.005, 3  # in words; the numbers have the others
 _BOOSTS = {
     "thread": gettext_lazy("another memory of its thread is an answer too"),
     "neighbours": gettext_lazy("the memory stored right before or after it is an answer too"),
@@ -133,10 +134,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         context |= {"refusal": refusal}
     context |= {
         "start": _slider_start([place.item.memory for place in context.get("places", ())], groups, narrowing),
-        "moments": [
-            ("as_of", gettext("True at"), narrowing.as_of),
-            ("known_at", gettext("Known at"), narrowing.known_at),
-        ],
+        "narrowing": narrowing,
         "zone": str(timezone.get_current_timezone()),
     }
     status = context["refusal"].status if "refusal" in context else 200
@@ -179,6 +177,7 @@ def _answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) 
     dropped = _dropped_candidates(actor, trace)
     return {
         "answer": answer,
+        "doubt": answer.doubt if answer.doubt != UNSURE else "",  # which the confidence says
         "places": _rank_answers(answer),
         "dropped": dropped,
         "more_dropped": max(0, len(trace.dropped) - len(dropped)),
@@ -204,19 +203,18 @@ def _rank_answers(answer: RecallResult) -> list[_RankedAnswer]:
 
 
 def _tell_why(numbers: Mapping[str, float], boosts: Sequence[tuple[str, str, float]]) -> str:
-    """Which searches found it, in which place, and what raised and lowered its score."""
+    """Which searches found it, in which place, and what raised or lowered its score most."""
     places = (
         (gettext("by its words (place {place})"), numbers.get("keyword_rank")),
         (gettext("by its meaning (place {place})"), numbers.get("vector_rank")),
     )
-    raised = [why for _, why, value in boosts if value >= _LEAST_BOOST]
-    lowered = [why for _, why, value in boosts if value <= -_LEAST_BOOST]
+    strong = sorted((boost for boost in boosts if abs(boost[2]) >= _LEAST_BOOST), key=lambda boost: -abs(boost[2]))
     parts = (
         (gettext("found {how}"), [line.format(place=f"{place:.0f}") for line, place in places if place]),
-        (gettext("raised: {how}"), raised),
-        (gettext("lowered: {how}"), lowered),
+        (gettext("raised: {how}"), [why for _, why, value in strong[:_BOOSTS_TOLD] if value > 0]),
+        (gettext("lowered: {how}"), [why for _, why, value in strong[:_BOOSTS_TOLD] if value < 0]),
     )
-    return "; ".join(line.format(how=join_list(how)) for line, how in parts if how)
+    return " · ".join(line.format(how="; ".join(how)) for line, how in parts if how)
 
 
 def _score_bar(

@@ -71,7 +71,7 @@ form.addEventListener("formdata", ({ formData }) => {
 });
 
 for (const past of document.querySelectorAll(".question-past")) {
-  const { start, zone } = past.parentElement.dataset, [slider, moment] = past.querySelectorAll("input");
+  const { start, zone } = past.closest("[data-start]").dataset, [slider, moment] = past.querySelectorAll("input");
   // Swedes write dates as ISO 8601 does. The server reads what has no offset in the account's zone.
   const local = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   const first = Date.parse(start), now = Date.now();
