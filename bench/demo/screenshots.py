@@ -73,7 +73,7 @@ def pages() -> dict[str, str]:
         "app-correct": f"/app/memories/{doubted.id}/correct/",
         "app-flag": f"/app/memories/{memory.id}/flag/",
         "app-mine": "/app/mine/",
-        "playground": "/admin/explore/recall/?q=what+is+the+deploy+port&group=ledger",
+        "playground": "/admin/ask/?q=what+is+the+deploy+port&group=ledger",
         "graph": "/admin/explore/graph/",
         "timeline": "/admin/explore/timeline/?group=ledger&words=deploy+port+ledger",
         "explore-groups": "/admin/explore/groups/",

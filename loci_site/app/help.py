@@ -52,7 +52,7 @@ HELP_FOR = (
     ("/admin/explore/settings/", "reference/settings"),
     ("/admin/explore/groups/", "how-to/rights"),
     ("/admin/explore/timeline/", "how-to/ask-about-the-past"),
-    ("/admin/explore/recall/", "how-to/use-the-browser#recall-playground"),
+    ("/admin/ask/", "how-to/use-the-browser#ask"),
     ("/admin/explore/graph/", "how-to/use-the-browser#graph-and-timeline"),
     ("/admin/memories/link/", "how-to/review#duplicates-and-conflicts"),
     ("/admin/memories/tombstone/", "how-to/correct#why-a-text-is-refused"),

@@ -10,7 +10,7 @@ from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State
 
-LOOKED_THROUGH: Final = 2000  # newest corrections of the whole store
+LOOKED_THROUGH: Final = 500  # newest corrections of the whole store
 _AROUND_CHARS: Final = 80  # of the same text, on each side of a change
 _CHANGE_CHARS: Final = 300
 
@@ -26,14 +26,14 @@ class Correction:
 
 def find_corrections(actor: Actor, *, since: datetime, limit: int) -> list[Correction]:
     """What was corrected since then of the memories that the actor may see; two queries."""
-    newest = Memory.objects.filter(superseded_by__isnull=False).order_by("-superseded_by")
+    newest = Memory.objects.filter(superseded_by__isnull=False).order_by("-superseded_by_id")
     seen = Memory.objects.filter(as_q(listed_by(actor, None))).select_related("group")
     former = seen.filter(
         key__in=newest.values("key")[:LOOKED_THROUGH],
         state=State.SUPERSEDED,
         superseded_by__created_at__gte=since,
     )
-    replaced = list(former.order_by("-superseded_by")[:limit])
+    replaced = list(former.order_by("-superseded_by_id")[:limit])
     current = seen.in_bulk([row.superseded_by_id or 0 for row in replaced])
     return [
         Correction(row, after, _shorten(diff_words(row.content, after.content)))

@@ -205,10 +205,11 @@ def find_disputed(groups: list[int] | None) -> list[int]:
     """The keys of the live memories that count and have an open doubt, at most CAP + 1."""
     roots = Doubt.objects.filter(status=DoubtStatus.OPEN).order_by().values("memory")
     chains = Q(key__in=roots) | Q(root__in=roots)
-    rows = Memory.objects.filter(chains, state=State.LIVE, trust__in=COUNTS)
-    if groups is not None:
-        rows = rows.filter(group__in=groups)
-    return list(rows.order_by("key").values_list("key", flat=True)[: CAP + 1])
+    rows = Memory.objects.filter(chains, state=State.LIVE, trust__in=COUNTS).order_by("key")
+    found = rows.values_list("key", "group")
+    # As in find_sensitive().
+    seen = found[: CAP + 1] if groups is None else [row for row in found if row[1] in groups][: CAP + 1]
+    return [key for key, _ in seen]
 
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:

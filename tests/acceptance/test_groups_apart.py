@@ -155,7 +155,7 @@ class Faces:
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
         for path in (
             f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
-            "/admin/review/", f"/admin/explore/recall/?q={query}&group=ledger", "/admin/explore/timeline/",
+            "/admin/review/", f"/admin/ask/?q={query}", "/admin/explore/timeline/",
             "/admin/explore/groups/", "/admin/explore/groups/ledger/",
         ):  # fmt: skip
             page = self.browser.get(path)

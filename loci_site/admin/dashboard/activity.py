@@ -41,14 +41,16 @@ class Activity:
 
 def list_activity(actor: Actor, *, since: datetime, limit: int) -> list[Activity]:
     """Those who did most since then in the groups that the actor curates; of the newest LOOKED_THROUGH rows of each log."""
-    newest = AuditEntry.objects.order_by("-key").values("key")[:LOOKED_THROUGH]
-    log = visible_log(actor, AuditEntry.objects.filter(key__in=newest, at__gte=since, origin="", run=None))
-    log = log.filter(operation__in=_COUNTED).order_by()
+    newest = AuditEntry.objects.aggregate(key=Max("key"))["key"] or 0
+    rows = AuditEntry.objects.filter(
+        key__gt=newest - LOOKED_THROUGH, at__gte=since, operation__in=_COUNTED, run=None
+    )
+    log = visible_log(actor, rows).order_by()
     if (curated := actor.keys_where(CURATE)) is not None:
         log = log.filter(group__in=Group.objects.filter(key__in=curated).values("id"))
     found: dict[str, Activity] = {}
-    rows = log.values_list("actor", "operation").annotate(Count("key"), Max("at"), Max("client"))
-    for name, operation, count, last, client in rows:
+    counts = log.values_list("actor", "operation").annotate(Count("key"), Max("at"), Max("client"))
+    for name, operation, count, last, client in counts:
         activity = found.setdefault(name, Activity(name))
         activity.client = activity.client or client
         activity.add(_COUNTED[Operation(operation)], count, last)

@@ -208,7 +208,9 @@ def _tell_why(numbers: Mapping[str, float], boosts: Sequence[tuple[str, str, flo
         (gettext("by its words (place {place})"), numbers.get("keyword_rank")),
         (gettext("by its meaning (place {place})"), numbers.get("vector_rank")),
     )
-    strong = sorted((boost for boost in boosts if abs(boost[2]) >= _LEAST_BOOST), key=lambda boost: -abs(boost[2]))
+    strong = sorted(
+        (boost for boost in boosts if abs(boost[2]) >= _LEAST_BOOST), key=lambda boost: -abs(boost[2])
+    )
     parts = (
         (gettext("found {how}"), [line.format(place=f"{place:.0f}") for line, place in places if place]),
         (gettext("raised: {how}"), [why for _, why, value in strong[:_BOOSTS_TOLD] if value > 0]),

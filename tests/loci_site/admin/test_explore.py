@@ -1,7 +1,6 @@
 """The explore pages: correct contents, nothing of other groups, clear errors for bad input."""
 
 import json
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,18 +11,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from access.groups.members import set_member
 from access.models import AuditEntry, Group
-from access.tokens import operator
 from memories.lifecycle import verbs
-from memories.models import Memory, RecallLog, Thread
-from memories.recall_log import COUNTER
+from memories.models import Memory, Thread
 from tests.loci_site.admin.conftest import Remember
 from tests.loci_site.admin.exploring import get, relate, text
 from tests.people import make_token, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-PAGES = ["recall/", "recall/?q=port", "graph/", "timeline/", "groups/", "groups/ledger/"]
+PAGES = ["graph/", "timeline/", "groups/", "groups/ledger/"]
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
 MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
@@ -45,7 +41,7 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
     relate(alice, "Oursystem", "uses", "Ourtool")
     relate(alice, "Theirsystem", "uses", "Theirtool", group="garden")
     Memory.objects.filter(type="entity").update(scope="group")
-    for page in ("recall/?q=port&group=ledger", "graph/", "timeline/", "groups/", "groups/ledger/"):
+    for page in ("graph/", "timeline/", "groups/", "groups/ledger/"):
         body = text(member, page)
         assert "Their" not in body, page
         assert "garden" not in body, page
@@ -62,11 +58,6 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
     text(stranger, "groups/ledger/", status=404)
     for page in ("graph/", "timeline/", "timeline/then/"):
         assert " 4711" not in text(member, page, status=404, group="garden", q="port")
-    # A question is answered alike, whether the group is another's or nobody's.
-    foreign, none = (text(member, "recall/", group=name, q="port") for name in ("garden", "nowhere"))
-    secrets = re.compile(r'(?:value|nonce)="[^"]{16,}"')
-    assert secrets.sub("", foreign).replace("garden", "") == secrets.sub("", none).replace("nowhere", "")
-    assert " 4711" not in foreign
     for of in (str(theirs.id), "nonsense"):
         for page in ("graph/", "graph/around/"):
             body = get(member, page, status=404 if of != "nonsense" else 422, of=of).content.decode()
@@ -74,120 +65,11 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
     assert ours.content in text(member, "graph/", of=str(ours.id))
 
 
-def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Remember) -> None:
-    remember("Our port is 8081.")
-    foreign = remember("Their port is 4711.", group="garden")
-    body = text(member, "recall/", q="port", group="ledger", why=str(foreign.id))
-    assert " 4711" not in body
-    assert "Memory not found" in body
-
-
-# The playground
-
-
-def test_the_playground_shows_each_answer_with_its_numbers(owner: Client, remember: Remember) -> None:
-    first = remember("The deploy port is 8081.")
-    remember("Tomatoes want sun and warm nights.")
-    context = get(owner, "recall/", q="which port do we deploy to", group="ledger").context
-    place = context["places"][0]
-    assert (place.rank, place.item.memory.id) == (1, first.id)
-    assert place.numbers["keyword_rank"] == place.numbers["vector_rank"] == 1
-    # The parts of the bar are as long as the score, and the best answer's fills it.
-    assert sum(part.width for part in place.bar) == pytest.approx(100, abs=0.3)
-    names = [name for name, _ in context["steps"]]
-    assert names[0] == "Parsed question"
-    assert "Is anything relevant?" in names
-
-
-def test_the_playground_says_what_was_cut(owner: Client, remember: Remember) -> None:
-    long = "The deploy port is 8081 and this is why it must be so: " + "reasons and more reasons, " * 30
-    remember(long)
-    cut = remember("The deploy port of the shadow is 8082, " + "as was said before, " * 30)
-    context = get(owner, "recall/", q="deploy port", group="ledger", budget="160").context
-    reasons = {dropped.memory.id: dropped.why for dropped in context["dropped"]}
-    shown = {place.item.memory.id for place in context["places"]}
-    assert len(shown) == 1
-    assert list(reasons.values()) == ["the token budget of 160"]
-    assert shown | set(reasons) >= {cut.id}
-    one = get(owner, "recall/", q="deploy port", group="ledger", results="1").context
-    assert [dropped.why for dropped in one["dropped"]] == ["beyond the first 1"]
-
-
-def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember: Remember) -> None:
-    first = remember("The deploy port is 8081.")
-    second = remember("The deploy port of the shadow is 8082.")
-    gone = remember("The deploy port was 8079.")
-    verbs.forget(person(alice), gone.id)
-
-    def why(memory: Memory, **asked: Any) -> str:
-        return str(
-            get(owner, "recall/", q="deploy port 8081", group="ledger", why=str(memory.id), **asked).context[
-                "why"
-            ][2]
-        )
-
-    assert why(first) == "It is answer 1."
-    assert why(second, results="1") == "It was a candidate and was left out: beyond the first 1."
-    assert "recall hides forgotten memories" in why(gone)
-
-
-def test_the_playground_asks_about_the_past(owner: Client, remember: Remember) -> None:
-    old = remember("The deploy port is 8081.", valid_from=MARCH)
-    remember("The deploy port is 8443.", valid_from=MAY, supersedes=old.id)
-    now = get(owner, "recall/", q="deploy port", group="ledger").context["places"]
-    assert [place.item.memory.content for place in now] == ["The deploy port is 8443."]
-    then = get(owner, "recall/", q="deploy port", group="ledger", as_of="2026-04-01T00:00").context["places"]
-    assert [place.item.memory.content for place in then] == ["The deploy port is 8081."]
-
-
-def test_who_enters_one_group_alone_need_not_choose_it(member: Client, bob: User, remember: Remember) -> None:
-    remember("The deploy port is 8081.")
-    assert get(member, "recall/", q="deploy port").context["answer"].group == "ledger"
-    set_member(operator(), Group.objects.create(slug="orchard"), user=bob, role="viewer")
-    assert "Name one of: ledger, orchard." in text(member, "recall/", q="deploy port", status=422)
-
-
-def test_nothing_relevant_is_said(owner: Client, remember: Remember) -> None:
-    remember("Tomatoes want sun and warm nights.")
-    body = text(owner, "recall/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
-    assert "No answer found" in body
-    assert "Closest matches" in body
-
-
-def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remember: Remember) -> None:
-    remember("The deploy port is 8081.")
-    COUNTER.flush()
-    RecallLog.objects.all().delete()  # what other tests asked
-    text(owner, "recall/", q="deploy port", group="ledger")
-    COUNTER.flush()
-    assert list(RecallLog.objects.values_list("actor", "via")) == [("alice", "admin")]
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "says"),
-    [
-        ("results", "0", "results"),
-        ("results", "many", "not a whole number"),
-        ("budget", "1", "token_budget"),
-        ("mode", "magic", "magic"),
-        ("type", "poem", "poem"),
-        ("as_of", "yesterday", "is not a date"),
-        ("known_at", "2999-01-01", "is in the future"),
-    ],
-)
-def test_what_the_playground_is_asked_wrongly_is_said(
-    owner: Client, ledger: Group, field: str, value: Any, says: str
-) -> None:
-    body = text(owner, "recall/", status=422, q="port", group="ledger", **{field: value})
-    assert says in body
-    assert 'role="alert"' in body
-
-
 def test_what_was_typed_or_stored_cannot_write_html(owner: Client, alice: User, remember: Remember) -> None:
-    memory = remember(f"The port {HOSTILE}")
+    remember(f"The port {HOSTILE}")
     relate(alice, f"A {HOSTILE}"[:150], "uses", "B")
     pages = [
-        text(owner, "recall/", q=f"port {HOSTILE}", group="ledger", why=str(memory.id)),
+        owner.get("/admin/ask/", {"q": f"port {HOSTILE}", "group": "ledger"}).content.decode(),
         text(owner, "graph/", predicate="uses"),
         text(owner, "graph/", status=422, of=HOSTILE),
         text(owner, "timeline/", words="port", group="ledger"),

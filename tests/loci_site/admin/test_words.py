@@ -190,8 +190,8 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
 
 
 def test_one_of_a_thing_is_said_as_one() -> None:
-    assert Figure("open conflicts", 1, "").text == "open conflict"
-    assert Figure("open conflicts", 2, "").text == "open conflicts"
+    assert Figure("failed runs", 1, "").text == "failed run"
+    assert Figure("failed runs", 2, "").text == "failed runs"
 
 
 def test_the_log_names_the_token_a_row_is_about(owner: Client, member: Client, bob: User) -> None:
