@@ -26,14 +26,14 @@ SCOPES = (
 _TAGS_HINT = gettext_lazy("Separate with commas.")
 
 
-class PeopleForm(forms.Form):
+class _PeopleForm(forms.Form):
     """A form whose errors a screen reader finds at their fields."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
 
 
-class StoreForm(PeopleForm):
+class StoreForm(_PeopleForm):
     """A new memory."""
 
     content = forms.CharField(
@@ -75,7 +75,7 @@ class StoreForm(PeopleForm):
         )
 
 
-class CorrectForm(PeopleForm):
+class CorrectForm(_PeopleForm):
     """A new text or other tags for the version of a memory that the form was opened with."""
 
     content = forms.CharField(
@@ -104,7 +104,7 @@ class CorrectForm(PeopleForm):
         )
 
 
-class FlagForm(PeopleForm):
+class FlagForm(_PeopleForm):
     """Why a memory is disputed."""
 
     reason = forms.CharField(

@@ -13,10 +13,10 @@ from tests.browser.watching import Guard
 pytestmark = [pytest.mark.server, pytest.mark.model]
 Check = Callable[[Page], None]
 PAGES = [
-    "/admin/explore/graph/",
-    "/admin/explore/timeline/?group=ledger",
-    "/admin/explore/groups/",
-    "/admin/explore/groups/ledger/",
+    "/admin/graph/",
+    "/admin/timeline/?group=ledger",
+    "/admin/groups/",
+    "/admin/groups/ledger/",
 ]
 
 
@@ -88,7 +88,7 @@ def test_the_graph_is_walked_and_expanded_by_keyboard(page_as: PageAs, site: Sit
     )
     found = site.call("alice", "GET", "relations?of=Ines&group=ledger")["items"][0]
     page = page_as("alice")
-    page.goto(f"/admin/explore/graph/?of={found['subject']['id']}")
+    page.goto(f"/admin/graph/?of={found['subject']['id']}")
     nodes = page.locator(".graph-node")
     expect(nodes).to_have_count(2)
     page.locator(".graph-node", has_text="Ledger").focus()
@@ -119,7 +119,7 @@ def test_two_entities_are_merged_in_the_graph_and_taken_apart(
             {"subject": subject, "predicate": "writes", "object": object_, "group": "ledger"},
         )
     page = page_as("alice")
-    page.goto("/admin/explore/graph/?predicate=writes")
+    page.goto("/admin/graph/?predicate=writes")
     page.locator(".graph-node", has_text="Margareta").focus()
     page.keyboard.press("m")
     expect(page.locator("#graph-said")).to_contain_text("Margareta is marked")
@@ -140,7 +140,7 @@ def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: S
     old = site.store("The walrus port is 8081.", valid_from="2026-03-01T00:00:00Z")
     new = site.store("The walrus port is 8443.", valid_from="2026-05-01T00:00:00Z", supersedes=old)
     page = page_as("alice")
-    page.goto("/admin/explore/timeline/?words=walrus+port&group=ledger")
+    page.goto("/admin/timeline/?words=walrus+port&group=ledger")
     rows = {id_: page.locator(f".time-row[data-memory='{id_}']") for id_ in (old, new)}
     hidden = re.compile("time-hidden")
     expect(rows[old]).to_have_class(hidden)
@@ -186,5 +186,5 @@ def test_a_groups_instructions_are_changed(page_as: PageAs) -> None:
 def test_a_stranger_is_refused_a_group(page_as: PageAs, guard: Guard) -> None:
     guard.allow("404")
     page = page_as("charlie")
-    page.goto("/admin/explore/groups/ledger/")
+    page.goto("/admin/groups/ledger/")
     expect(page.get_by_role("heading", name="There is no group 'ledger'").last).to_be_visible()
