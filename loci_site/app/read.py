@@ -77,5 +77,5 @@ def _other_end(link: Link, memory: Memory) -> dict[str, Any]:
 def _back_url(request: HttpRequest) -> str:
     """URL of the list the user came from, else of the search."""
     referer = request.headers.get("Referer", "")
-    own = request.build_absolute_uri(reverse("people:search"))
-    return referer if referer.split("?")[0] in (own, own + "mine/") else reverse("people:search")
+    own = request.build_absolute_uri(reverse("admin:explore_recall"))
+    return referer if referer.split("?")[0] in (own, own + "mine/") else reverse("admin:explore_recall")

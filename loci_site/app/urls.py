@@ -55,6 +55,6 @@ urlpatterns = [
     path("app/memories/<str:id_>/flag/", flag, name="flag"),
     # Those above that are gone lead on too.
     *(path(f"{former}<path:rest>", moved) for former in ("app/", "help/", "admin/explore/")),
-    path("app/", moved, name="search"),
+    path("app/", moved),
     path("help/", moved),
 ]

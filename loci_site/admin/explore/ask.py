@@ -205,8 +205,8 @@ def _rank_answers(answer: RecallResult) -> list[_RankedAnswer]:
 def _tell_why(numbers: Mapping[str, float], boosts: Sequence[tuple[str, str, float]]) -> str:
     """Which searches found it, in which place, and what raised or lowered its score most."""
     places = (
-        (gettext("by its words (place {place})"), numbers.get("keyword_rank")),
-        (gettext("by its meaning (place {place})"), numbers.get("vector_rank")),
+        (gettext("by words (place {place})"), numbers.get("keyword_rank")),
+        (gettext("by meaning (place {place})"), numbers.get("vector_rank")),
     )
     strong = sorted(
         (boost for boost in boosts if abs(boost[2]) >= _LEAST_BOOST), key=lambda boost: -abs(boost[2])

@@ -33,7 +33,7 @@ def test_each_answer_has_its_place_its_reason_and_its_numbers(owner: Client, rem
     answer = ask(owner, "which port do we deploy to", group="ledger")
     place = answer.context["places"][0]
     assert (place.rank, place.item.memory.id) == (1, first.id)
-    assert place.why.startswith("found by its words (place 1); by its meaning (place 1)")
+    assert place.why.startswith("found by words (place 1); by meaning (place 1)")
     # The parts of the bar are as long as the score, and the best answer's fills it.
     assert sum(part.width for part in place.bar) == pytest.approx(100, abs=0.3)
     names = [name for name, _ in answer.context["steps"]]
@@ -168,8 +168,3 @@ def test_what_is_asked_wrongly_is_said(
     body = ask(owner, "port", status=422, group="ledger", **{field: value}).content.decode()
     assert says in body
     assert 'role="alert"' in body
-
-
-def test_the_former_address_leads_here(owner: Client) -> None:
-    answer = owner.get("/admin/explore/recall/?q=port&group=ledger")
-    assert (answer.status_code, answer.headers["Location"]) == (301, "/admin/ask/?q=port&group=ledger")

@@ -244,7 +244,7 @@ def test_every_link_of_home_leads_to_a_page_that_answers(
     assert len(links) > 15
     for link in sorted(links):
         if "logout" not in link:
-            assert owner.get(link).status_code == 200, link
+            assert owner.get(link, follow=True).status_code == 200, link
 
 
 def test_the_queries_are_few_and_do_not_grow(
