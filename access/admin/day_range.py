@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from unfold.contrib.filters.admin import RangeDateFilter
 
-UTC_DAYS = "UTC"  # the value of a filter's `…_zone`
+_UTC_DAYS = "UTC"  # the value of a filter's `…_zone`
 _MINUTE, _HOUR, _WEEK = 60, 3600, 7  # seconds, seconds, days
 _MAX_SHOWN_CHARS = 40  # of an invalid date
 
@@ -28,8 +28,8 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
         self, field: Any, request: HttpRequest, params: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
         super().__init__(field, request, params, *args, **kwargs)
-        if UTC_DAYS in params.pop(f"{self.parameter_name}_zone", []):
-            self.used_parameters[f"{self.parameter_name}_zone"] = UTC_DAYS
+        if _UTC_DAYS in params.pop(f"{self.parameter_name}_zone", []):
+            self.used_parameters[f"{self.parameter_name}_zone"] = _UTC_DAYS
         self._is_reported = False
 
     def expected_parameters(self) -> list[str | None]:

@@ -16,7 +16,7 @@ _CHANGE_CHARS: Final = 300
 
 
 @dataclass(frozen=True)
-class Correction:
+class _Correction:
     """A text and the memory that took its place; `parts` are the words that differ, with a little around them."""
 
     before: Memory
@@ -24,7 +24,7 @@ class Correction:
     parts: tuple[DiffPart, ...]
 
 
-def find_corrections(actor: Actor, *, since: datetime, limit: int) -> list[Correction]:
+def find_corrections(actor: Actor, *, since: datetime, limit: int) -> list[_Correction]:
     """What was corrected since then of the memories that the actor may see; two queries."""
     newest = Memory.objects.filter(superseded_by__isnull=False).order_by("-superseded_by_id")
     seen = Memory.objects.filter(as_q(listed_by(actor, None))).select_related("group")
@@ -36,7 +36,7 @@ def find_corrections(actor: Actor, *, since: datetime, limit: int) -> list[Corre
     replaced = list(former.order_by("-superseded_by_id")[:limit])
     current = seen.in_bulk([row.superseded_by_id or 0 for row in replaced])
     return [
-        Correction(row, after, _shorten(diff_words(row.content, after.content)))
+        _Correction(row, after, _shorten(diff_words(row.content, after.content)))
         for row in replaced
         if (after := current.get(row.superseded_by_id or 0)) is not None
     ]

@@ -169,7 +169,7 @@ def _find_cards(actor: Actor, groups: list[int] | None) -> _FoundCards:
     proposals = {row.key: row for row in find_open_proposals(groups)}
     links = {kind: find_open_links(actor, kind, groups) for kind in (CardKind.CONFLICT, CardKind.DUPLICATE)}
     keys = {
-        CardKind.DISPUTED: find_disputed(groups),
+        CardKind.DISPUTED: _find_disputed(groups),
         CardKind.PROPOSAL: [*proposals],
         CardKind.SENSITIVE: find_sensitive(groups, limit=CAP + 1),
         CardKind.CANDIDATE: [key for key in candidates if key not in promoted],
@@ -201,7 +201,7 @@ def _find_waiting(trust: str, groups: list[int] | None) -> list[int]:
         return [key for (key,) in cursor.fetchall()]
 
 
-def find_disputed(groups: list[int] | None) -> list[int]:
+def _find_disputed(groups: list[int] | None) -> list[int]:
     """The keys of the live memories that count and have an open doubt, at most CAP + 1."""
     roots = Doubt.objects.filter(status=DoubtStatus.OPEN).order_by().values("memory")
     chains = Q(key__in=roots) | Q(root__in=roots)

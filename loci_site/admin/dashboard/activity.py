@@ -16,7 +16,7 @@ _COUNTED = {Operation.STORE: "stored", Operation.SUPERSEDE: "corrected", Operati
 
 
 @dataclass
-class Activity:
+class _Activity:
     """What one actor did: a person in the browser, or one of a person's tokens with the `client` that uses it."""
 
     actor: str
@@ -39,7 +39,7 @@ class Activity:
         return self.actor.partition("/")[2]
 
 
-def list_activity(actor: Actor, *, since: datetime, limit: int) -> list[Activity]:
+def list_activity(actor: Actor, *, since: datetime, limit: int) -> list[_Activity]:
     """Those who did most since then in the groups that the actor curates; of the newest LOOKED_THROUGH rows of each log."""
     newest = AuditEntry.objects.aggregate(key=Max("key"))["key"] or 0
     rows = AuditEntry.objects.filter(
@@ -48,13 +48,13 @@ def list_activity(actor: Actor, *, since: datetime, limit: int) -> list[Activity
     log = visible_log(actor, rows).order_by()
     if (curated := actor.keys_where(CURATE)) is not None:
         log = log.filter(group__in=Group.objects.filter(key__in=curated).values("id"))
-    found: dict[str, Activity] = {}
+    found: dict[str, _Activity] = {}
     counts = log.values_list("actor", "operation").annotate(Count("key"), Max("at"), Max("client"))
     for name, operation, count, last, client in counts:
-        activity = found.setdefault(name, Activity(name))
+        activity = found.setdefault(name, _Activity(name))
         activity.client = activity.client or client
         activity.add(_COUNTED[Operation(operation)], count, last)
     recalls = recent_recalls(actor, since=since).order_by().values_list("actor")
     for name, count, last in recalls.annotate(Count("key"), Max("at")):
-        found.setdefault(name, Activity(name)).add("asked", count, last)
+        found.setdefault(name, _Activity(name)).add("asked", count, last)
     return sorted(found.values(), key=lambda each: (-sum(each.counts.values()), each.actor))[:limit]

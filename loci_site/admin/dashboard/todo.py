@@ -17,14 +17,7 @@ from loci_site.server.health import lesser_checks
 from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
 from maintenance.schedule import job_statuses
-from memories.review.queue import (
-    CAP,
-    CardKind,
-    find_disputed,
-    find_open_links,
-    find_open_proposals,
-)
-from memories.review.sensitive import find_sensitive
+from memories.review.queue import CardKind
 
 _RECENT_RUNS = timedelta(days=14)
 SINGULAR = {
@@ -95,18 +88,6 @@ def _backup_figures() -> list[Figure]:
     late = age.days if age > timedelta(days=every * _LATE_BACKUPS) else 0
     url = reverse("admin:maintenance_joblock_backups")
     return [Figure(gettext_noop("days since the last backup"), late, url, "backup")]
-
-
-def count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
-    """The proposals and links of these groups that have a card in the Review, at most CAP of each; None: all groups."""
-    found = {
-        CardKind.PROPOSAL: len(find_open_proposals(groups)),
-        CardKind.DISPUTED: len(find_disputed(groups)),
-        CardKind.SENSITIVE: len(find_sensitive(groups, limit=CAP)),
-        CardKind.CONFLICT: len(find_open_links(actor, CardKind.CONFLICT, groups)),
-        CardKind.DUPLICATE: len(find_open_links(actor, CardKind.DUPLICATE, groups)),
-    }
-    return {kind: min(count, CAP) for kind, count in found.items()}
 
 
 def review_url(kind: CardKind) -> str:

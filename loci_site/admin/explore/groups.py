@@ -16,11 +16,11 @@ from access.admin.caller import actor_of
 from access.groups import GroupChange, entered_groups, find_group, update_group
 from access.models import Group, Membership
 from loci_site.admin.dashboard.counts import Census, VisibleCensus, current_census, live_by_group
-from loci_site.admin.dashboard.todo import count_review, list_url
+from loci_site.admin.dashboard.todo import list_url
 from loci_site.admin.explore.page import query_text, render_page
 from memories.browse.listing import ListFilter, list_memories
 from memories.models import Memory
-from memories.review.queue import CardKind, find_open_links, find_open_proposals
+from memories.review.queue import CardKind, count_cards, find_open_links, find_open_proposals
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.types import State, Trust, Type
 
@@ -107,7 +107,7 @@ def _save_instructions(request: HttpRequest, actor: Actor, group: Group) -> Http
 
 
 def _count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
-    own, review = VisibleCensus(census, None, group.key), count_review(actor, [group.key])
+    own, review = VisibleCensus(census, None, group.key), count_cards(actor, [group.key])
     return {
         "live": own.sum(state=State.LIVE),
         "all": own.sum(),

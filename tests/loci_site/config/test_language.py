@@ -25,7 +25,7 @@ GERMAN, CHINESE = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}, {"Accept-Langu
 AT = datetime(2026, 5, 8, 22, 30, tzinfo=UTC)
 # A page, its title or heading in German and in Chinese.
 PAGES = (
-    ("/admin/", "Übersicht", "概览"),
+    ("/admin/", "Startseite", "首页"),
     ("/admin/review/", "Prüfung", "审核"),
     ("/admin/memories/memory/", "Erinnerungen", "记忆"),
     ("/admin/memories/link/", "Dubletten und Konflikte", "重复与冲突"),
