@@ -36,7 +36,7 @@ def test_a_question_by_keyboard_its_numbers_and_its_link(page_as: PageAs) -> Non
     expect(page.locator(ANSWERS).first).to_contain_text("deploy")
     expect(page.locator(".answer-why").first).to_contain_text("by meaning (place 1)")
     expect(page.locator(".play-table")).to_be_hidden()
-    page.get_by_text("Numbers").press("Enter")
+    page.locator(".answer-numbers summary").press("Enter")
     expect(page.locator(".play-table tbody tr").first).to_contain_text("deploy")
     expect(page.get_by_text("Is anything relevant?")).to_be_visible()
     again = page_as("alice")

@@ -90,7 +90,9 @@ def group_names(actor: Actor) -> list[str]:
 
 def store_url(actor: Actor, question: str, group: Group | None) -> str:
     """URL of New memory with the group filled in and the question shown; "" if the actor may not store there."""
-    is_open = actor.may_somewhere(WRITE) if group is None else actor.may(WRITE, group.key) and not group.archived
+    is_open = (
+        actor.may_somewhere(WRITE) if group is None else actor.may(WRITE, group.key) and not group.archived
+    )
     if not is_open:
         return ""
     slug = group.slug if group is not None else ""
