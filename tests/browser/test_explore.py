@@ -65,7 +65,7 @@ def test_the_search_shows_nothing_of_other_groups(page_as: PageAs) -> None:
     page.keyboard.press("Control+k")
     page.keyboard.type("Postcodes of Malta")
     expect(page.locator("#palette-note")).to_have_text("0 memories found")
-    expect(page.get_by_role("option")).to_have_count(1)  # to ask the playground
+    expect(page.get_by_role("option")).to_have_count(1)  # to ask
 
 
 def test_what_is_stored_is_shown_as_text(page_as: PageAs, site: Site) -> None:
