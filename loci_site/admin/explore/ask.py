@@ -18,7 +18,6 @@ from access.groups import entered_groups
 from access.models import Group
 from access.visibility import Narrowing
 from loci_site.admin.explore.page import (
-    moment_texts,
     parse_number,
     query_narrowing,
     query_text,
@@ -55,7 +54,7 @@ _BOOSTS = {
     "relation": gettext_lazy("related to an entity that the question names"),
     "newest": gettext_lazy("the newest note of its thread"),
 }
-FIELDS = ("q", "group", "mode", "type", "tags", "as_of", "known_at", "results", "budget")
+FIELDS = ("q", "group", "mode", "type", "tags", "results", "budget")
 STEPS = {
     "question": gettext_lazy("Parsed question"),
     "candidates": gettext_lazy("Candidates of both searches"),
@@ -117,7 +116,6 @@ def ask(request: HttpRequest) -> HttpResponse:
     narrowing = Narrowing()
     try:
         narrowing = query_narrowing(request)
-        given |= moment_texts(narrowing)
         if given["q"]:
             context |= _answer_question(actor, given, narrowing)
             here = next((group for group in groups if group.slug == given["group"]), None)

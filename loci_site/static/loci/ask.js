@@ -72,16 +72,17 @@ form.addEventListener("formdata", ({ formData }) => {
 
 for (const past of document.querySelectorAll(".question-past")) {
   const { start, zone } = past.closest("[data-start]").dataset, [slider, moment] = past.querySelectorAll("input");
-  // Swedes write dates as ISO 8601 does. The server reads what has no offset in the account's zone.
+  // Swedes write dates as ISO 8601 does.
   const local = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   const first = Date.parse(start), now = Date.now();
   if (slider.dataset.at) slider.value = Math.round(((Date.parse(slider.dataset.at) - first) / (now - first)) * STEPS);
   slider.addEventListener("input", () => {
     const isNow = Number(slider.value) === STEPS;
-    const text = isNow ? t("now") : local.format(first + ((now - first) * Number(slider.value)) / STEPS);
+    const at = first + ((now - first) * Number(slider.value)) / STEPS;
+    const text = isNow ? t("now") : local.format(at);
     past.querySelector("output").textContent = text;
     slider.setAttribute("aria-valuetext", text);
-    moment.value = isNow ? "" : text.replace(" ", "T");
+    moment.value = isNow ? "" : new Date(at).toISOString(); // an address means the same in every zone
   });
   slider.addEventListener("change", () => { if (field.value.trim()) form.requestSubmit(); });
 }
