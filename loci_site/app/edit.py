@@ -160,7 +160,7 @@ def render_form(
     title: str,
     button: str,
     memory: Memory | None = None,
-    back: str = "people:search",
+    back: str = "admin:explore_recall",
 ) -> HttpResponse:
     """The form's page; status 422 if the form has errors. *Cancel* leads to the memory, else to the page `back`."""
     context = {"title": title, "form": form, "button": button, "memory": memory, "back": back}

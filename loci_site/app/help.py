@@ -52,7 +52,7 @@ HELP_FOR = (
     ("settings/notifications/", "how-to/run-for-a-team#notifications"),
     ("settings/instance/", "reference/settings"),
     ("groups/", "how-to/use-the-browser#groups"),
-    ("ask/", "how-to/use-the-browser#recall-playground"),
+    ("ask/", "how-to/use-the-browser#ask"),
     ("memories/link/", "how-to/review#duplicates-and-conflicts"),
     ("memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
     ("access/auditentry/", "how-to/audit"),

@@ -18,7 +18,7 @@ from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.login import AcceptInvitation, LogIn, LogOut, begin, finish, home
 from loci_site.app.moved import moved
 from loci_site.app.notifications.pages import save_events, test_mail
-from loci_site.app.read import list_own, read, search
+from loci_site.app.read import list_own, read
 
 app_name = "people"
 urlpatterns = [
@@ -48,7 +48,6 @@ urlpatterns = [
     path("admin/conversations/<str:id_>/delete/", remove, name="delete-conversation"),
     path("admin/conversations/<str:id_>/purge/", destroy, name="purge-conversation"),
     path("admin/conversations/<str:id_>/restore/", restore, name="restore-conversation"),
-    path("app/", search, name="search"),
     path("app/mine/", list_own, name="mine"),
     path("app/new/", store_new, name="new"),
     path("app/memories/<str:id_>/", read, name="memory"),

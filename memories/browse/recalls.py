@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from access.actor import CURATE, READ, Actor, named
 from access.answers import Answer, ShownAs, Untrusted
@@ -160,20 +160,25 @@ def _withhold_quarantined(rows: Collection[RecallLog]) -> None:
             row.query = WITHHELD
 
 
+def recent_recalls(actor: Actor, *, group: Group | None = None, since: datetime) -> QuerySet[RecallLog]:
+    """The recalls since then that the actor may read, among the newest LOOKED_THROUGH (of the group), whoever asked."""
+    newest = RecallLog.objects.order_by("-key")
+    if group is not None:
+        newest = newest.filter(group=group)
+    looked_through = newest.values("key")[:LOOKED_THROUGH]
+    return RecallLog.objects.filter(visible_recalls(actor), key__in=looked_through, at__gte=since)
+
+
 def grouped_questions(
     actor: Actor, *, group: Group | None = None, since: datetime, limit: int = 20, missed_only: bool = False
 ) -> list[AskedQuestion]:
     """The questions asked since then in one group, or anywhere, that the actor may read, the last asked first.
 
     Questions of one group are the same if they have the same words besides stop words. `missed_only`: those whose newest
-    recall had no answer. The newest LOOKED_THROUGH recalls (of the group) are looked through, whoever asked.
+    recall had no answer. Of recent_recalls().
     """
-    newest = RecallLog.objects.order_by("-key")
-    if group is not None:
-        newest = newest.filter(group=group)
-    seen = RecallLog.objects.filter(visible_recalls(actor), key__in=newest.values("key")[:LOOKED_THROUGH])
     asked: dict[tuple[int | None, frozenset[str]], list[tuple[int, bool]]] = {}
-    rows = seen.filter(at__gte=since).order_by("-key")
+    rows = recent_recalls(actor, group=group, since=since).order_by("-key")
     for key, place, query, abstained in rows.values_list("key", "group_id", "query", "abstained"):
         asked.setdefault((place, _words_of_question(query)), []).append((key, abstained))
     found = [recalls for recalls in asked.values() if recalls[0][1] or not missed_only][:limit]
@@ -195,7 +200,9 @@ def grouped_questions(
 
 def _words_of_question(query: str) -> frozenset[str]:
     found = words(fold(query))
-    return frozenset(word for word in found if word not in STOP_WORDS) or frozenset(found) or frozenset({query})
+    return (
+        frozenset(word for word in found if word not in STOP_WORDS) or frozenset(found) or frozenset({query})
+    )
 
 
 def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_QuestionThatFound]:

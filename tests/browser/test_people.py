@@ -76,56 +76,6 @@ def test_a_member_stores_finds_corrects_and_flags(page_as: PageAs, site: Site, a
     assert (now["trust"], now["version"], now["author"]) == ("active", 2, "mia")
 
 
-def test_matches_of_all_groups_appear_while_one_types(page_as: PageAs, site: Site, axe: Check) -> None:
-    site.store("The office in Łódź opens <b>in</b> May.")
-    page = page_as("mia")
-    page.goto("/app/")
-    matches = page.get_by_role("region", name="Matches while typing")
-    with page.expect_response(lambda response: "by_meaning=true" in response.url):
-        page.get_by_role("searchbox").press_sequentially("lodz")
-        expect(matches.locator("mark")).to_have_text("Łódź")
-        page.keyboard.press("ArrowDown")
-    expect(matches.get_by_role("link")).to_be_focused()
-    expect(matches.get_by_role("link")).to_contain_text("opens <b>in</b> May")
-    expect(matches.get_by_role("status")).to_contain_text("1 match in all your groups")
-    axe(page)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/app/memories/*/")
-    expect(page.get_by_role("main")).to_contain_text("Łódź")
-
-
-def test_a_thread_is_offered_by_its_title_while_one_types(page_as: PageAs, site: Site, axe: Check) -> None:
-    site.store("Ben: We repaint the jetty.", type="episodic", thread="harbour-meeting")
-    page = page_as("alice")
-    page.goto("/app/")
-    page.get_by_role("searchbox").press_sequentially("harbour")
-    found = page.get_by_role("region", name="Matches while typing").get_by_role(
-        "link", name="harbour-meeting"
-    )
-    expect(found).to_contain_text("Thread")
-    axe(page)
-    found.click()
-    expect(page.get_by_role("main")).to_contain_text("We repaint the jetty.")
-    page.goto("/admin/")
-    page.keyboard.press("Control+k")
-    page.keyboard.type("harbour")
-    expect(page.get_by_role("option").first).to_contain_text("harbour-meeting")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/admin/conversations/*/")
-
-
-def test_relations_alone_are_an_answer_on_the_page(page_as: PageAs, site: Site, axe: Check) -> None:
-    relation = {"subject": "Nimbus", "predicate": "run by", "object": "Tariq Noor", "group": "ledger"}
-    site.call("alice", "POST", "relations", relation)
-    page = page_as("mia")
-    for address in ("/app/?group=ledger&q=Who+runs+Nimbus", "/app/?group=ledger&q=who+runs+nimbus%3F"):
-        page.goto(address)
-        expect(page.get_by_role("heading", name="Relations")).to_be_visible()
-        expect(page.get_by_role("main")).to_contain_text("Nimbus —run_by→ Tariq Noor")
-        expect(page.get_by_role("heading", name="No answer found")).to_have_count(0)
-        axe(page)
-
-
 def test_a_fault_stands_at_its_field(page_as: PageAs, guard: Guard, axe: Check) -> None:
     guard.allow("422")
     page = page_as("mia")
@@ -134,13 +84,6 @@ def test_a_fault_stands_at_its_field(page_as: PageAs, guard: Guard, axe: Check) 
     field = page.get_by_label("What should be remembered?")
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_role("alert")).to_have_text("This field is required.")
-    axe(page)
-
-
-def test_a_question_without_an_answer_is_told_so(page_as: PageAs, axe: Check) -> None:
-    page = page_as("mia")
-    page.goto("/app/?q=which+sail+fits+the+blue+boat")
-    expect(page.get_by_role("heading", name="No answer found")).to_be_visible()
     axe(page)
 
 

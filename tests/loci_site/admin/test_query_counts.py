@@ -48,14 +48,14 @@ PAGES = (
     "/admin/groups/ledger/map/",
     "/admin/groups/ledger/map/?view=time",
     SETTINGS,
-    "/app/",
+    "/admin/ask/",
     "/app/mine/",
-    "/app/?q=pear",
+    "/admin/ask/?q=pear",
 )
 
 
 # It asks recall, which with more memories than candidates looks whether any is verified.
-ASKS = "/app/?q=pear"
+ASKS = "/admin/ask/?q=pear"
 
 
 def fill(group: Group, author: User, first: int, last: int) -> None:

@@ -91,7 +91,7 @@ def test_a_fact_whose_successor_is_dated_ahead_is_no_former_version(
         assert str(new.id) in body  # it leads to the successor
         for past in ("superseded</span>", "not the current version", "replaces this one", "Replaced by a newer", "Restore this version"):  # fmt: skip
             assert past not in body
-    for listed in ("/admin/memories/memory/", "/app/?group=ledger", page(new)):
+    for listed in ("/admin/memories/memory/", "/admin/ask/?group=ledger", page(new)):
         body = owner.get(listed).content.decode()
         assert label in body
         assert "superseded</span>" not in body

@@ -107,7 +107,6 @@ def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin
     owner: Client, stranger: Client
 ) -> None:
     assert "Create the first group" in text_of(owner, "/admin/groups/")
-    assert "Create the first one" in text_of(owner, "/app/")
     refused = owner.get("/app/new/")
     assert refused.status_code == 403
     assert "There is no group to store in yet." in refused.content.decode()
@@ -164,7 +163,7 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
     monkeypatch.setattr("loci_site.app.read.actor_of", broken)
     client = Client(raise_request_exception=False)
     client.force_login(User.objects.create_user("eve"))
-    answer = client.get("/app/")
+    answer = client.get("/app/mine/")
     assert answer.status_code == 500
     shown = answer.content.decode()
     assert "<h1>Something went wrong in Loci.</h1>" in shown
@@ -172,8 +171,8 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
 
 
 def test_one_of_a_thing_is_said_as_one() -> None:
-    assert Figure("open conflicts", 1, "").text == "open conflict"
-    assert Figure("open conflicts", 2, "").text == "open conflicts"
+    assert Figure("failed runs", 1, "").text == "failed run"
+    assert Figure("failed runs", 2, "").text == "failed runs"
 
 
 def test_the_log_names_the_token_a_row_is_about(owner: Client, member: Client, bob: User) -> None:

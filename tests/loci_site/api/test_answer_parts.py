@@ -97,8 +97,7 @@ def ask(owner: Caller, alice: User, face: str) -> Ask:
             Agent(actor).call("recall_memory", query=question, group="ledger")
         ),
         "command, text": by_command,
-        "page": page("/app/"),
-        "playground": page("/admin/ask/"),
+        "page": page("/admin/ask/"),
     }
     return faces[face]
 
@@ -146,7 +145,6 @@ def test_a_face_for_programs_has_every_part_of_an_answer(ask: Ask, stored: dict[
         ("MCP, text", "Nothing stored in"),
         ("command, text", "Nothing relevant in ledger."),
         ("page", "No answer found"),
-        ("playground", "No answer found"),
     ],
 )
 def test_a_face_for_readers_has_every_part_of_an_answer(

@@ -10,7 +10,6 @@ from memories.models import Memory, Thread
 from tests.loci_site.app.conftest import Remember
 
 PAGES = {
-    "search": "",
     "mine": "mine/",
     "new": "new/",
     "account": "account/",
@@ -24,7 +23,7 @@ PAGES = {
     "conversations": "conversations/",
     "my-data": "account/data/",
 }
-FORMER = {"search", "mine", "new"}
+FORMER = {"mine", "new"}
 HELP = {"help", "help-for", "help-page"}
 OF_AN_ACCOUNT = {"end-session"}
 OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
@@ -135,16 +134,16 @@ def test_searches_and_lists_hold_nothing_foreign(
     remember("The blue port is 8081.")
     shared = "The blue house is in Lisbon."
     remember(shared, scope="global", group="garden")
-    for place in ("/app/?q=blue", "/app/", "/app/mine/"):
+    for place in ("/admin/ask/?q=blue", "/admin/ask/", "/app/mine/"):
         for client in (member, viewer, stranger):
             assert " 4711" not in client.get(place).content.decode()
-    assert "8081" in member.get("/app/?q=blue+port").content.decode()
-    assert " 8081" not in stranger.get("/app/?q=blue").content.decode()
-    assert shared in stranger.get("/app/?q=blue").content.decode()
+    assert "8081" in member.get("/admin/ask/?q=blue+port").content.decode()
+    assert " 8081" not in stranger.get("/admin/ask/?q=blue").content.decode()
+    assert shared in stranger.get("/admin/ask/?q=blue").content.decode()
 
 
 def test_a_group_one_may_not_enter_is_not_found(remember: Remember, member: Client) -> None:
-    answer = member.get("/app/?group=garden")
+    answer = member.get("/admin/ask/?group=garden")
     assert answer.status_code == 404
     assert "garden" in answer.content.decode()
 
@@ -191,6 +190,7 @@ def test_a_page_of_ones_own_is_in_no_cache_and_runs_nothing_inline(member: Clien
         ("/app/conversations/7/move/", "/admin/conversations/7/move/"),
         ("/help/how-to/review/", "/admin/help/how-to/review/"),
         ("/help/", "/admin/help/"),
+        ("/app/?q=sail", "/admin/ask/?q=sail"),
         ("/admin/explore/recall/?q=sail&group=ledger", "/admin/ask/?q=sail&group=ledger"),
         ("/admin/explore/groups/ledger/", "/admin/groups/ledger/"),
         ("/admin/explore/settings/", "/admin/settings/instance/"),

@@ -25,7 +25,7 @@ GERMAN, CHINESE = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}, {"Accept-Langu
 AT = datetime(2026, 5, 8, 22, 30, tzinfo=UTC)
 # A page, its title or heading in German and in Chinese.
 PAGES = (
-    ("/admin/", "Übersicht", "概览"),
+    ("/admin/", "Startseite", "首页"),
     ("/admin/review/", "Prüfung", "审核"),
     ("/admin/memories/memory/", "Erinnerungen", "记忆"),
     ("/admin/memories/link/", "Dubletten und Konflikte", "重复与冲突"),
@@ -35,9 +35,8 @@ PAGES = (
     ("/admin/maintenance/run/", "Wartungsläufe", "维护运行"),
     ("/admin/maintenance/joblock/", "Zeitplan", "计划任务"),
     ("/admin/groups/", "Gruppen", "组"),
-    ("/admin/ask/", "Abruf-Labor", "召回试验场"),
+    ("/admin/ask/", "Fragen", "提问"),
     ("/admin/memories/memory/add/", "Neue Erinnerung", "新建记忆"),
-    ("/app/", "Suche", "搜索"),
     ("/app/mine/", "Meine", "我的"),
     ("/app/new/", "Neue Erinnerung", "新建记忆"),
     ("/admin/account/", "Mein Konto", "我的账户"),

@@ -1,38 +1,42 @@
-"""The recall playground: a question with every option, and how each answer got its place."""
+"""Ask: a question in one group or in all, its answer as an agent gets it, and how each memory got its place."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words
 from access.errors import LociError
+from access.groups import entered_groups
+from access.models import Group
 from access.visibility import Narrowing
 from loci_site.admin.explore.page import (
-    group_names,
-    moment_texts,
     parse_number,
     query_narrowing,
     query_text,
+    query_texts,
     render_page,
+    store_url,
     url_with_query,
 )
-from loci_site.admin.phrases import in_sentence
-from memories.browse.inspection import RecallReason, explain_for
+from memories.browse.listing import ListFilter, list_memories
 from memories.models import Memory
-from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
-from memories.recall import Item, RecallRequest, RecallResult, recall
+from memories.recall import MAX_QUERY_CHARS, Item, RecallRequest, RecallResult, recall
+from memories.recall.abstention import UNSURE
 from memories.recall.scoring import MODES, Trace
+from memories.store.withdrawn.left_out import find_left_out_at_home
 from memories.types import Type
 
 _MAX_DROPPED = 60  # candidates listed as left out
+_LEAST_BOOST, _BOOSTS_TOLD = 0.005, 3  # in words; the numbers have the others
 _BOOSTS = {
     "thread": gettext_lazy("another memory of its thread is an answer too"),
     "neighbours": gettext_lazy("the memory stored right before or after it is an answer too"),
@@ -50,7 +54,7 @@ _BOOSTS = {
     "relation": gettext_lazy("related to an entity that the question names"),
     "newest": gettext_lazy("the newest note of its thread"),
 }
-FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget", "why")
+FIELDS = ("q", "group", "mode", "type", "tags", "results", "budget")
 STEPS = {
     "question": gettext_lazy("Parsed question"),
     "candidates": gettext_lazy("Candidates of both searches"),
@@ -77,9 +81,10 @@ class _ScoreSegment:
 
 @dataclass(frozen=True)
 class _RankedAnswer:
-    """One answer with its scores. `boosts`: name, reason and value of each adjustment."""
+    """One answer with its scores. `boosts`: name, reason and value of each adjustment; `why` has it all in words."""
 
     rank: int
+    why: str
     item: Item
     numbers: Mapping[str, float]
     boosts: tuple[tuple[str, str, float], ...]
@@ -93,55 +98,93 @@ class _DroppedCandidate:
     score: float | None
 
 
-def playground(request: HttpRequest) -> HttpResponse:
-    """Recall as an agent would; `?why=` explains what became of one memory."""
+def ask(request: HttpRequest) -> HttpResponse:
+    """The answer as an agent gets it, and why each memory has its place; without a question the newest memories."""
     actor = actor_of(request)
-    given = {name: query_text(request, name) for name in FIELDS}
-    groups = group_names(actor)
-    if len(groups) == 1:  # no choice to make, and links from other pages name no group
-        given["group"] = given["group"] or groups[0]
+    given = query_texts(request, *FIELDS, max_chars=MAX_QUERY_CHARS)
+    groups = entered_groups(actor)
+    if len(groups) == 1:  # no choice to make
+        given["group"] = given["group"] or groups[0].slug
     context: dict[str, Any] = {
-        "title": gettext("Recall playground"),
+        "title": gettext("Ask"),
         "given": given,
-        "groups": groups,
+        "groups": [group.slug for group in groups],
         "modes": MODES,
         "types": Type.values,
         "defaults": settings.LOCI.retrieval,
     }
-    if given["q"]:
-        try:
-            narrowing = query_narrowing(request)
-            given |= moment_texts(narrowing)
+    narrowing = Narrowing()
+    try:
+        narrowing = query_narrowing(request)
+        if given["q"]:
             context |= _answer_question(actor, given, narrowing)
-        except LociError as refusal:
-            context |= {"refusal": refusal}
-    context["here"] = url_with_query(reverse("admin:explore_recall"), **given)
+            here = next((group for group in groups if group.slug == given["group"]), None)
+            context["store_url"] = store_url(actor, given["q"], here) if here or not given["group"] else ""
+        else:
+            page = list_memories(
+                actor, ListFilter(group=given["group"] or None), cursor=query_text(request, "cursor")
+            )
+            context |= {
+                "page": page,
+                "more": url_with_query("", group=given["group"], cursor=page.next or ""),
+            }
+    except LociError as refusal:
+        context |= {"refusal": refusal}
+    context |= {
+        "start": _slider_start([place.item.memory for place in context.get("places", ())], groups, narrowing),
+        "narrowing": narrowing,
+        "zone": str(timezone.get_current_timezone()),
+    }
     status = context["refusal"].status if "refusal" in context else 200
-    return render_page(request, "playground.html", context, status=status)
+    return render_page(request, "ask.html", context, status=status)
+
+
+def _slider_start(memories: Sequence[Memory], groups: Sequence[Group], narrowing: Narrowing) -> datetime:
+    """The moment from which the sliders begin: the first of what is shown and of the groups, with a margin."""
+    now = timezone.now()
+    seen = [
+        narrowing.as_of,
+        narrowing.known_at,
+        *(row.moment for row in memories),
+        *(row.created_at for row in groups),
+    ]
+    first = min([*filter(None, seen), now])
+    return max(first, datetime(200, 1, 1, tzinfo=UTC)) - max((now - first) * 0.05, timedelta(days=1))
 
 
 def _answer_question(actor: Actor, given: dict[str, str], narrowing: Narrowing) -> dict[str, Any]:
-    """Recall with the given options; the result as the template's context."""
+    """Recall with the given options, in all groups unless one is given; the result as the template's context."""
+    tags = frozenset(filter(None, (tag.strip().lower() for tag in given["tags"].split(","))))
     query = RecallRequest(
         given["q"],
         group=given["group"] or None,
-        narrowing=replace(narrowing, types=frozenset({given["type"]} if given["type"] else ())),
+        everywhere=not given["group"],
+        narrowing=replace(narrowing, types=frozenset({given["type"]} if given["type"] else ()), tags=tags),
         max_results=parse_number(given, "results"),
         token_budget=parse_number(given, "budget"),
         mode=given["mode"] or None,
         explain=True,
     )
     answer = recall(actor, query)
+    if query.everywhere:  # recall itself leaves out what its one group has withdrawn
+        hidden = find_left_out_at_home(item.memory for item in (*answer.items, *answer.nearest))
+        answer = replace(
+            answer, items=_without(answer.items, hidden), nearest=_without(answer.nearest, hidden)
+        )
     trace = answer.trace or Trace()
     dropped = _dropped_candidates(actor, trace)
     return {
         "answer": answer,
+        "doubt": answer.doubt if answer.doubt != UNSURE else "",  # which the confidence says
         "places": _rank_answers(answer),
         "dropped": dropped,
         "more_dropped": max(0, len(trace.dropped) - len(dropped)),
         "steps": [(STEPS.get(step.name, step.name), _describe_step(step.detail)) for step in trace.steps],
-        "why": _explain_memory(actor, answer, trace, narrowing, given) if given["why"] else None,
     }
+
+
+def _without(items: tuple[Item, ...], keys: set[int]) -> tuple[Item, ...]:
+    return tuple(item for item in items if item.memory.key not in keys)
 
 
 def _rank_answers(answer: RecallResult) -> list[_RankedAnswer]:
@@ -153,8 +196,25 @@ def _rank_answers(answer: RecallResult) -> list[_RankedAnswer]:
         named = ((name, why, item.numbers.get(name)) for name, why in _BOOSTS.items())
         boosts = tuple((in_words(name), str(why), value) for name, why, value in named if value)
         bar = _score_bar(item.score, item.numbers, top_score, answer.mode)
-        ranked.append(_RankedAnswer(rank, item, item.numbers, boosts, bar))
+        ranked.append(_RankedAnswer(rank, _tell_why(item.numbers, boosts), item, item.numbers, boosts, bar))
     return ranked
+
+
+def _tell_why(numbers: Mapping[str, float], boosts: Sequence[tuple[str, str, float]]) -> str:
+    """Which searches found it, in which place, and what raised or lowered its score most."""
+    places = (
+        (gettext("by words (place {place})"), numbers.get("keyword_rank")),
+        (gettext("by meaning (place {place})"), numbers.get("vector_rank")),
+    )
+    strong = sorted(
+        (boost for boost in boosts if abs(boost[2]) >= _LEAST_BOOST), key=lambda boost: -abs(boost[2])
+    )
+    parts = (
+        (gettext("found {how}"), [line.format(place=f"{place:.0f}") for line, place in places if place]),
+        (gettext("raised: {how}"), [why for _, why, value in strong[:_BOOSTS_TOLD] if value > 0]),
+        (gettext("lowered: {how}"), [why for _, why, value in strong[:_BOOSTS_TOLD] if value < 0]),
+    )
+    return " · ".join(line.format(how="; ".join(how)) for line, how in parts if how)
 
 
 def _score_bar(
@@ -190,29 +250,6 @@ def _dropped_candidates(actor: Actor, trace: Trace) -> list[_DroppedCandidate]:
         for key in keys
         if key in found
     ]
-
-
-def _explain_memory(
-    actor: Actor, answer: RecallResult, trace: Trace, narrowing: Narrowing, given: dict[str, str]
-) -> tuple[Memory | None, RecallReason | None, str]:
-    """What became of the memory `given["why"]` in this answer; else why the question does not find it."""
-    try:
-        memory = find_memory(actor, given["why"], field="why")
-    except LociError as refusal:
-        return None, None, str(refusal)
-    for rank, item in enumerate(answer.items, start=1):
-        if item.memory.key == memory.key:
-            return memory, None, gettext("It is answer {rank}.").format(rank=rank)
-    if memory.key in trace.dropped:
-        dropped = in_sentence(trace.dropped[memory.key])
-        return (
-            memory,
-            None,
-            gettext("It was a candidate and was left out: {dropped}.").format(dropped=dropped),
-        )
-    why = explain_for(actor, memory, given["q"], narrowing=narrowing)
-    line = gettext("In its own group, {slug}: {reason}.")
-    return memory, why, line.format(slug=memory.group.slug, reason=in_sentence(why.reason))
 
 
 def _describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
