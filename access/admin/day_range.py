@@ -1,4 +1,4 @@
-"""Days and moments in the reader's time zone, with a filter of lists by them, and an input of forms for moments in UTC."""
+"""Days and moments in the reader's time zone and words, with a filter of lists by them, and an input of forms for moments in UTC."""
 
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
@@ -8,10 +8,13 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from unfold.contrib.filters.admin import RangeDateFilter
 
 UTC_DAYS = "UTC"  # the value of a filter's `…_zone`
+_MINUTE, _HOUR, _WEEK = 60, 3600, 7  # seconds, seconds, days
 _MAX_SHOWN_CHARS = 40  # of an invalid date
 
 
@@ -74,6 +77,35 @@ def local_moment(at: datetime) -> datetime:
         return timezone.localtime(at)
     except OverflowError:
         return at
+
+
+def ago(at: datetime | None) -> str:
+    """A `<time>` with a moment as people say it, "12 min ago", and the exact one on hover; "" for None."""
+    if at is None:
+        return ""
+    local = local_moment(at)
+    exact = f"{local:%Y-%m-%d %H:%M:%S %Z}"
+    # Every part but the translated words is made of digits and names of zones.
+    return SafeString(
+        f'<time datetime="{local.isoformat(timespec="seconds")}" title="{exact}">{in_time_words(local, local_moment(timezone.now()))}</time>'
+    )
+
+
+def in_time_words(at: datetime, now: datetime) -> str:
+    """How long ago a moment is, "yesterday 14:05" or a date; of one to come, its day. Both in the reader's zone."""
+    seconds, days = (now - at).total_seconds(), (now.date() - at.date()).days
+    if abs(seconds) < _MINUTE:
+        return gettext("just now")
+    if 0 < seconds < _HOUR:
+        return gettext("{minutes} min ago").format(minutes=int(seconds // _MINUTE))
+    if days == 0 and seconds > 0:
+        return gettext("{hours} h ago").format(hours=int(seconds // _HOUR))
+    if days in (-1, 0, 1):
+        named = {-1: gettext("tomorrow {time}"), 0: gettext("today {time}"), 1: gettext("yesterday {time}")}
+        return named[days].format(time=f"{at:%H:%M}")
+    if 0 < days < _WEEK:
+        return gettext("{days} days ago").format(days=days)
+    return date_format(at, "MONTH_DAY_FORMAT" if at.year == now.year else "DATE_FORMAT")
 
 
 class UtcMoment(forms.DateTimeField):

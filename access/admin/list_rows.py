@@ -1,4 +1,4 @@
-"""The rows of an admin list as HTML: the same output as unfold's, at a third of the cost, and times with their zone.
+"""The rows of an admin list as HTML: the same output as unfold's, at a third of the cost, and times in words.
 
 Unfold resolves the headers again for each row and renders a template for each label and checkbox: 80 ms for fifty rows.
 Here each column is resolved once, and rendered labels are cached.
@@ -23,7 +23,7 @@ from unfold.templatetags.unfold_list import CHECKBOX_CLASSES, LINK_CLASSES, ROW_
 from unfold.utils import display_for_field, display_for_label, display_for_value
 
 from access.admin.columns import in_words, interface_name
-from access.admin.day_range import local_moment
+from access.admin.day_range import ago
 
 _CHECKBOX = "action_checkbox"
 NOTHING = "—"  # how a list shows that there is no value
@@ -161,7 +161,7 @@ def _function_cell(read: Callable[[Any], Any], empty: str, options: Any) -> _Cel
                 rendered[value] = _render_label(shown, kind)
             return rendered[value], False
         if isinstance(value, datetime):
-            return _render_moment(value), True
+            return ago(value), True
         if not isinstance(value, date | time):
             return conditional_escape(display_for_value(value, empty, is_flag)), False
         if value not in rendered:
@@ -181,7 +181,7 @@ def _field_cell(field: Any, empty: str) -> _Cell:
         if is_relation:
             return conditional_escape(empty if value is None else value), is_short
         if isinstance(value, datetime):
-            return _render_moment(value), is_short
+            return ago(value), is_short
         if field.name in WORD_FIELDS and not field.choices and value:
             return conditional_escape(in_words(value)), is_short
         if field.name == "via":
@@ -189,15 +189,6 @@ def _field_cell(field: Any, empty: str) -> _Cell:
         return conditional_escape(display_for_field(value, field, empty)), is_short
 
     return cell
-
-
-def _render_moment(at: datetime) -> str:
-    """A time in the reader's zone; its title is the whole in ISO 8601, with the name of the zone."""
-    local = local_moment(at)
-    whole = local.isoformat(timespec="seconds")
-    return (
-        f'<time datetime="{whole}" title="{whole} {escape(str(local.tzinfo))}">{local:%Y-%m-%d %H:%M}</time>'
-    )
 
 
 @lru_cache(maxsize=MAX_LABELS)

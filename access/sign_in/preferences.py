@@ -1,7 +1,8 @@
 """A person's language, theme, time zone and keys: read, checked and stored."""
 
+from functools import lru_cache
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
 
@@ -17,12 +18,16 @@ def preference_of_user(user: Any) -> Preference:
     return getattr(user, "preference", None) or Preference()
 
 
-def zone_of(preference: Preference) -> ZoneInfo:
-    """The time zone that the person's pages show; UTC for one that this machine no longer knows."""
-    try:
-        return ZoneInfo(preference.time_zone or UTC)  # which keeps the zones that it read
-    except (ZoneInfoNotFoundError, ValueError):
-        return ZoneInfo(UTC)
+@lru_cache(maxsize=1)
+def _known_zones() -> frozenset[str]:
+    """The names of time zones, read from this machine's files once."""
+    return frozenset(available_timezones())
+
+
+def zone_of(preference: Preference, of_browser: str = "") -> ZoneInfo:
+    """The person's time zone, else that of the browser, which may send anything; UTC if this machine knows neither."""
+    known = (name for name in (preference.time_zone, of_browser) if name in _known_zones())
+    return ZoneInfo(next(known, UTC))  # which keeps the zones that it read
 
 
 def set_preference(
@@ -39,7 +44,7 @@ def set_preference(
     if theme not in Theme.values:
         allowed = ", ".join(value or "empty" for value in Theme.values)
         raise InvalidInput(f"'{theme[:20]}' is not a theme.", hint=f"Use {allowed}.", field="theme")
-    if time_zone and time_zone not in available_timezones():
+    if time_zone and time_zone not in _known_zones():
         raise InvalidInput(
             f"'{time_zone[:64]}' is not a time zone.",
             hint="Use a name such as Europe/Berlin.",

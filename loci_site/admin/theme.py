@@ -156,7 +156,7 @@ UNFOLD: dict[str, Any] = {
     # The palette (Ctrl-K) shows its matches with the second.
     "SCRIPTS": [
         words,
-        *(_file(f"loci/{name}.js") for name in ("matches", "palette", "copy", "review_count", "help")),
+        *(_file(f"loci/{name}.js") for name in ("zone", "matches", "palette", "copy", "review_count", "help")),
     ],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,

@@ -4,11 +4,13 @@ from django import template
 from django.utils.translation import gettext
 
 from access.admin.columns import in_brackets, in_words, interface_name, join_list, shorten
+from access.admin.day_range import ago
 from loci_site.admin.phrases import in_sentence
 from memories.models.short_id import short_id
 from memories.queries.labels import label_of, standing
 
 register = template.Library()
+register.filter(ago)
 register.filter(in_brackets)
 register.filter("interface", interface_name)
 register.filter("listed", join_list)

@@ -123,4 +123,5 @@ class PreferenceForm(PeopleForm):
         languages = [("", gettext("As the browser")), *settings.LANGUAGES]
         self.fields["language"].choices = languages  # type: ignore[attr-defined]
         zones = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
-        self.fields["time_zone"].choices = [("", "UTC"), *((name, name.replace("_", " ")) for name in zones)]  # type: ignore[attr-defined]
+        named = [("", gettext("As the browser")), ("UTC", "UTC"), *((name, name.replace("_", " ")) for name in zones)]
+        self.fields["time_zone"].choices = named  # type: ignore[attr-defined]

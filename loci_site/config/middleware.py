@@ -21,6 +21,7 @@ from access.sign_in.preferences import preference_of_user, zone_of
 
 Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 HEADER = "Content-Security-Policy"
+_ZONE_COOKIE = "loci_zone"  # set by zone.js
 DATA = "default-src 'none'; frame-ancestors 'none'"
 _PAGE = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -108,8 +109,9 @@ def language_of(request: HttpRequest, preference: Preference) -> str:
 @contextmanager
 def _as_preferred(request: HttpRequest, preference: Preference) -> Iterator[str]:
     language = language_of(request, preference)
+    of_browser = request.COOKIES.get(_ZONE_COOKIE, "")
     request.LANGUAGE_CODE = language  # as Django's own middleware does
-    with translation.override(language), timezone.override(zone_of(preference)):
+    with translation.override(language), timezone.override(zone_of(preference, of_browser)):
         yield language
 
 

@@ -4,12 +4,18 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import time_machine
 from django.contrib.auth.models import User
 from django.db import connection
+from django.template import Context, Template
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from access.admin.day_range import in_time_words
+from access.groups import create_group
 from access.models import AuditEntry, Preference
+from access.tokens import operator
 from memories.models import Memory, Thread
 from tests.loci_site.admin.conftest import Remember
 from tests.loci_site.admin.exploring import get, text
@@ -136,14 +142,85 @@ def test_times_of_lists_are_local_and_whole_on_hover(
     remember("The gate opens.")
     Memory.objects.update(created_at=utc(2026, 5, 8, 22, 30))
     AuditEntry.objects.update(at=utc(2026, 5, 8, 22, 30))
-    cell = '<time datetime="2026-05-09T06:30:00+08:00" title="2026-05-09T06:30:00+08:00 Asia/Shanghai">2026-05-09 06:30</time>'
+    cell = '<time datetime="2026-05-09T06:30:00+08:00" title="2026-05-09 06:30:00 CST">May 9'
     for page in ("memories/memory/", "access/auditentry/"):
         assert cell in owner.get(f"/admin/{page}").content.decode()
     Preference.objects.all().delete()
     assert (
-        'title="2026-05-08T22:30:00+00:00 UTC">2026-05-08 22:30<'
+        'title="2026-05-08 22:30:00 UTC">May 8'
         in owner.get("/admin/memories/memory/").content.decode()
     )
+
+
+NOW = utc(2026, 5, 9, 14, 30)
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (utc(2026, 5, 9, 14, 29, 1), "just now"),
+        (utc(2026, 5, 9, 14, 30, 59), "just now"),  # of a clock that is ahead
+        (utc(2026, 5, 9, 14, 29), "1 min ago"),
+        (utc(2026, 5, 9, 13, 30, 1), "59 min ago"),
+        (utc(2026, 5, 9, 13, 30), "1 h ago"),
+        (utc(2026, 5, 9, 0, 0), "14 h ago"),
+        (utc(2026, 5, 8, 23, 59), "yesterday 23:59"),
+        (utc(2026, 5, 8, 0, 0), "yesterday 00:00"),
+        (utc(2026, 5, 7, 23, 59), "2 days ago"),
+        (utc(2026, 5, 3, 0, 0), "6 days ago"),
+        (utc(2026, 5, 2, 23, 59), "May 2"),
+        (utc(2025, 12, 31, 12), "Dec. 31, 2025"),
+        (utc(2026, 5, 9, 18), "today 18:00"),
+        (utc(2026, 5, 10, 4), "tomorrow 04:00"),
+        (utc(2026, 5, 11, 4), "May 11"),
+        (utc(2027, 1, 2, 4), "Jan. 2, 2027"),
+    ],
+)
+def test_a_moment_is_said_as_people_say_it(at: datetime, said: str) -> None:
+    assert in_time_words(at, NOW) == said
+
+
+def test_midnight_within_the_last_hour_is_minutes_ago() -> None:
+    assert in_time_words(utc(2026, 5, 8, 23, 50), utc(2026, 5, 9, 0, 10)) == "20 min ago"
+
+
+def test_a_moment_has_the_exact_one_in_the_readers_zone_on_hover() -> None:
+    with timezone.override(SHANGHAI), time_machine.travel(NOW, tick=False):
+        shown = Template("{% load words %}{{ at|ago }}").render(Context({"at": utc(2026, 5, 8, 16, 5)}))
+        assert shown == (
+            '<time datetime="2026-05-09T00:05:00+08:00" title="2026-05-09 00:05:00 CST">22 h ago</time>'
+        )
+    assert Template("{% load words %}{{ at|ago }}").render(Context({"at": None})) == ""
+
+
+@pytest.mark.parametrize(
+    ("cookie", "zone"),
+    [
+        (SHANGHAI, "CST"),
+        ("", "UTC"),
+        ("Mars/Base", "UTC"),
+        ("../../../etc/passwd", "UTC"),
+        ("/etc/localtime", "UTC"),
+        ("\"><script>", "UTC"),
+        ("Asia", "UTC"),  # a folder of zones
+        ("x" * 3_000, "UTC"),
+    ],
+)
+def test_without_a_preference_the_zone_is_the_browsers(owner: Client, cookie: str, zone: str) -> None:
+    create_group(operator(), "atlas")
+    AuditEntry.objects.update(at=utc(2026, 5, 8, 22, 30))
+    owner.cookies["loci_zone"] = cookie
+    page = owner.get("/admin/access/auditentry/")
+    assert page.status_code == 200
+    assert f" {zone}\">May " in page.content.decode()
+    assert "<script>" not in page.content.decode()
+
+
+def test_the_preference_counts_more_than_the_browser(owner: Client, shanghai: None) -> None:
+    create_group(operator(), "atlas")
+    AuditEntry.objects.update(at=utc(2026, 5, 8, 22, 30))
+    owner.cookies["loci_zone"] = LOS_ANGELES
+    assert "2026-05-09 06:30:00 CST" in owner.get("/admin/access/auditentry/").content.decode()
 
 
 @pytest.mark.model
