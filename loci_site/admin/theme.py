@@ -81,7 +81,7 @@ def _is_exactly(page: str) -> Any:
 
 
 JOBS = "maintenance_joblock_changelist"
-MEMORIES, LINKS = "memories_memory_changelist", "memories_link_changelist"
+MEMORIES = "memories_memory_changelist"
 _NAVIGATION: list[dict[str, Any]] = [
     {
         "items": [
@@ -108,8 +108,6 @@ _NAVIGATION: list[dict[str, Any]] = [
                   active=_is_list_filtered(MEMORIES, trust__exact="candidate")),
             _sidebar_item(gettext_lazy("Disputed"), "help", MEMORIES, query="?doubt=open",
                   active=_is_list_filtered(MEMORIES, doubt="open")),
-            _sidebar_item(gettext_lazy("Duplicates and conflicts"), "compare_arrows", LINKS, query="?status__exact=open",
-                  active=_is_list_filtered(LINKS, status__exact="open")),
             _sidebar_item(gettext_lazy("Trash"), "delete", MEMORIES, query="?state__exact=forgotten",
                   active=_is_list_filtered(MEMORIES, state__exact="forgotten")),
         ],

@@ -1,6 +1,5 @@
 """Relations in the admin. They are here, not in `relations`, because visibility of memories decides who sees them."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -10,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import Label, column, field_column, shorten
+from access.admin.columns import column, in_words, shorten
 from access.admin.page import PageAdmin
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
@@ -20,15 +19,10 @@ from memories.types import State
 from relations.models import Relation
 
 
-def _end_column(heading: Label, name: str) -> Callable[[Any, Any], str]:
-    """A column of the start of an end, with its state if it is not live."""
-
-    def read(page: Any, relation: Relation) -> str:
-        end: Memory = getattr(relation, name)
-        text = shorten(end.content, 60)
-        return text if end.state == State.LIVE else f"{text} ({end.state})"
-
-    return column(heading)(read)
+def _end_text(end: Memory) -> str:
+    """The start of an end's text, with its state if it is not live."""
+    text = shorten(end.content, 60)
+    return text if end.state == State.LIVE else f"{text} ({in_words(end.state)})"
 
 
 @admin.register(Relation)
@@ -36,10 +30,7 @@ class RelationAdmin(PageAdmin):
     """Subject, predicate, object; read-only, stored by agents and maintenance."""
 
     list_name = gettext_lazy("Relations")
-    list_display = (
-        "subject_text", "predicate", "object_text", "group", "confidence_label", "state", "created_at",
-    )  # fmt: skip
-    list_display_links = ("subject_text",)
+    list_display = ("statement", "state", "group", "created_at")
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
     search_help_text = gettext_lazy("Predicate")
@@ -77,13 +68,15 @@ class RelationAdmin(PageAdmin):
         context = {"title": gettext("Relation"), "relation": relation, "evidence": evidence}
         return self.render(request, "admin/relations/relation/page.html", context)
 
-    subject_text = _end_column(gettext_lazy("subject"), "subject")
-    object_text = _end_column(gettext_lazy("object"), "object")
-    confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
+    @column(gettext_lazy("relation"))
+    def statement(self, relation: Relation) -> str:
+        """The relation as a sentence."""
+        predicate = relation.predicate.replace("_", " ")
+        return f"{_end_text(relation.subject)} {predicate} {_end_text(relation.object)}"
 
-    @column(gettext_lazy("state"), labels={"current": "success"})
+    @column("", labels={"ended": "warning"})
     def state(self, relation: Relation) -> str:
-        """Whether it is current, ended or retired."""
+        """That it is ended or retired; nothing for a current one."""
         if relation.retired_at is not None:
             return "retired"
-        return "current" if relation.valid_to is None else "ended"
+        return "" if relation.valid_to is None else "ended"

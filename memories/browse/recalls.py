@@ -4,7 +4,7 @@ A caller reads its own recalls and those of the groups that it may curate: a que
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
@@ -45,12 +45,11 @@ class LoggedRecall:
 
 
 @dataclass(frozen=True)
-class _AskedQuestion:
-    """A question that returned a memory: how often, when last, and the best score."""
+class AskedQuestion:
+    """A question that returned a memory: when it was asked, the last time first, and the best score."""
 
     question: str
-    times: int
-    last: datetime
+    moments: tuple[datetime, ...]
     score: float
     recall: RecallLog
 
@@ -146,7 +145,7 @@ def _withhold_quarantined(rows: Collection[RecallLog]) -> None:
             row.query = WITHHELD
 
 
-def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQuestion]:
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuestion]:
     """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
 
     The newest LOOKED_THROUGH recalls that the actor may read are looked through.
@@ -158,12 +157,11 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQues
         scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
         if scores:
             found[row] = max(scores)
-    asked: dict[str, _AskedQuestion] = {}
+    asked: dict[str, AskedQuestion] = {}
     for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
-        score, first = found[recall.key], asked.get(recall.query)
-        times = first.times + 1 if first else 1
-        best, last = (max(first.score, score), first.recall) if first else (score, recall)
-        asked[recall.query] = _AskedQuestion(recall.query, times, last.at, best, last)
+        first = asked.get(recall.query) or AskedQuestion(recall.query, (), 0, recall)
+        best = max(first.score, found[recall.key])
+        asked[recall.query] = replace(first, moments=(*first.moments, recall.at), score=best)
     return list(asked.values())[:_MAX_QUESTIONS]
 
 
