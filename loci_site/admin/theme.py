@@ -150,11 +150,14 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": None,
     "SITE_ICON": _file("loci/logo.svg"),
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _file("loci/logo.svg")}],
-    "STYLES": [_file("loci/admin.css"), _file("loci/explore.css")],
+    "STYLES": [_file("loci/site.css"), _file("loci/explore.css")],
     # The palette (Ctrl-K) shows its matches with the second.
     "SCRIPTS": [
         words,
-        *(_file(f"loci/{name}.js") for name in ("zone", "matches", "palette", "copy", "review_count", "help")),
+        *(
+            _file(f"loci/{name}.js")
+            for name in ("zone", "matches", "palette", "copy", "review_count", "help")
+        ),
     ],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,

@@ -123,5 +123,9 @@ class PreferenceForm(PeopleForm):
         languages = [("", gettext("As the browser")), *settings.LANGUAGES]
         self.fields["language"].choices = languages  # type: ignore[attr-defined]
         zones = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
-        named = [("", gettext("As the browser")), ("UTC", "UTC"), *((name, name.replace("_", " ")) for name in zones)]
+        named = [
+            ("", gettext("As the browser")),
+            ("UTC", "UTC"),
+            *((name, name.replace("_", " ")) for name in zones),
+        ]
         self.fields["time_zone"].choices = named  # type: ignore[attr-defined]

@@ -142,14 +142,11 @@ def test_times_of_lists_are_local_and_whole_on_hover(
     remember("The gate opens.")
     Memory.objects.update(created_at=utc(2026, 5, 8, 22, 30))
     AuditEntry.objects.update(at=utc(2026, 5, 8, 22, 30))
-    cell = '<time datetime="2026-05-09T06:30:00+08:00" title="2026-05-09 06:30:00 CST">May 9'
+    cell = '<time datetime="2026-05-09T06:30:00+08:00" title="2026-05-09 06:30:00 CST">'
     for page in ("memories/memory/", "access/auditentry/"):
         assert cell in owner.get(f"/admin/{page}").content.decode()
     Preference.objects.all().delete()
-    assert (
-        'title="2026-05-08 22:30:00 UTC">May 8'
-        in owner.get("/admin/memories/memory/").content.decode()
-    )
+    assert 'title="2026-05-08 22:30:00 UTC">' in owner.get("/admin/memories/memory/").content.decode()
 
 
 NOW = utc(2026, 5, 9, 14, 30)
@@ -169,11 +166,11 @@ NOW = utc(2026, 5, 9, 14, 30)
         (utc(2026, 5, 7, 23, 59), "2 days ago"),
         (utc(2026, 5, 3, 0, 0), "6 days ago"),
         (utc(2026, 5, 2, 23, 59), "May 2"),
-        (utc(2025, 12, 31, 12), "Dec. 31, 2025"),
+        (utc(2025, 12, 31, 12), "2025-12-31"),
         (utc(2026, 5, 9, 18), "today 18:00"),
         (utc(2026, 5, 10, 4), "tomorrow 04:00"),
         (utc(2026, 5, 11, 4), "May 11"),
-        (utc(2027, 1, 2, 4), "Jan. 2, 2027"),
+        (utc(2027, 1, 2, 4), "2027-01-02"),
     ],
 )
 def test_a_moment_is_said_as_people_say_it(at: datetime, said: str) -> None:
@@ -201,7 +198,7 @@ def test_a_moment_has_the_exact_one_in_the_readers_zone_on_hover() -> None:
         ("Mars/Base", "UTC"),
         ("../../../etc/passwd", "UTC"),
         ("/etc/localtime", "UTC"),
-        ("\"><script>", "UTC"),
+        ('"><script>', "UTC"),
         ("Asia", "UTC"),  # a folder of zones
         ("x" * 3_000, "UTC"),
     ],
@@ -212,7 +209,7 @@ def test_without_a_preference_the_zone_is_the_browsers(owner: Client, cookie: st
     owner.cookies["loci_zone"] = cookie
     page = owner.get("/admin/access/auditentry/")
     assert page.status_code == 200
-    assert f" {zone}\">May " in page.content.decode()
+    assert f' {zone}">' in page.content.decode()
     assert "<script>" not in page.content.decode()
 
 
