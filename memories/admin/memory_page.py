@@ -33,7 +33,7 @@ from memories.queries.labels import doubts_of, standing
 from memories.queries.visibility import as_q, has_begun, is_outlasting, recallable_by
 from memories.sessions.conversations import CONVERSATION, find_by_address
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
-from memories.types import RecallTreatment, Scope, State, Trust, Type
+from memories.types import RELATION_SOURCE, RecallTreatment, Scope, State, Trust, Type
 
 _TITLE_CHARS = 60
 _FLAG = "dispute"
@@ -171,6 +171,8 @@ def _split_buttons(actor: Actor, memory: Memory) -> dict[str, Any]:
     """The verbs that fit the memory and that the actor has the right to use: to flag it, the one that fits best, and the rest."""
     allowed = [verb for verb in VERBS.values() if actor.may(verb.people_right or verb.right, memory.group_id)]
     fitting = sorted((v for v in allowed if v.button.fits(memory)), key=lambda verb: verb.button.order)
+    if any(who == actor.name for who, _ in doubts_of(memory)):
+        fitting = [verb for verb in fitting if verb.name != _FLAG]  # it says so already
     by_name = {verb.name: verb for verb in fitting}
     first = [by_name.get(_FLAG), next((by_name[name] for name in _LEADING if name in by_name), None)]
     return {
@@ -207,7 +209,13 @@ def graph_json(found: Neighbourhood) -> dict[str, Any]:
         for node in found.nodes
     ]
     edges = [
-        {"id": str(e.id), "from": str(e.source), "to": str(e.target), "label": e.label, "kind": e.kind}
+        {
+            "id": str(e.id),
+            "from": str(e.source),
+            "to": str(e.target),
+            "label": e.label.replace("_", " "),
+            "kind": e.kind,
+        }
         for e in found.edges
     ]
     return {"nodes": nodes, "edges": edges}
@@ -268,7 +276,7 @@ def _facts(actor: Actor, memory: Memory) -> _Facts:
         (gettext("True until"), memory.valid_to),
         (gettext("Expires"), memory.expires_at),
         (gettext("Conversation"), talk),
-        (gettext("Source"), f"{memory.source} {memory.source_ref}".strip()),
+        (gettext("Source"), "" if memory.source == RELATION_SOURCE else f"{memory.source} {memory.source_ref}".strip()),
         (gettext("Context"), memory.metadata.get(CONTEXT)),
         (gettext("Importance"), importance if memory.importance != DEFAULT_IMPORTANCE else ""),
     ])  # fmt: skip

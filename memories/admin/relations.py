@@ -74,9 +74,9 @@ class RelationAdmin(PageAdmin):
         predicate = relation.predicate.replace("_", " ")
         return f"{_end_text(relation.subject)} {predicate} {_end_text(relation.object)}"
 
-    @column("", labels={"ended": "warning"})
+    @column("")
     def state(self, relation: Relation) -> str:
         """That it is ended or retired; nothing for a current one."""
         if relation.retired_at is not None:
-            return "retired"
-        return "" if relation.valid_to is None else "ended"
+            return in_words("retired")
+        return "" if relation.valid_to is None else in_words("ended")

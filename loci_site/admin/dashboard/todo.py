@@ -141,8 +141,6 @@ def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
     counts = count_review(actor, groups)
 
     def figure(label: str, kind: CardKind, icon: str, elsewhere: str = "") -> Figure:
-        if kind.is_link:
-            elsewhere = list_url("memories_link", status__exact="open", kind__exact=kind)
         return Figure(label, counts[kind], review_url(kind, slug) if is_curator else elsewhere, icon)
 
     listed = list_url("memories_memory", group=slug, doubt="open")

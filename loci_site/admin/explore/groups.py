@@ -124,7 +124,7 @@ def _group_links(group: Group) -> dict[str, str]:
     return {
         "memories": list_url("memories_memory", group=slug, state__exact="live"),
         "waiting": list_url("memories_memory", group=slug, state__exact="live", trust__exact="candidate"),
-        "links": list_url("memories_link", status__exact="open"),
+        "links": reverse("review"),
         "settings": reverse("admin:access_group_change", args=[group.id]),
         "graph": f"{reverse('admin:explore_graph')}?group={slug}",
         "timeline": f"{reverse('admin:explore_timeline')}?group={slug}",
