@@ -20,7 +20,7 @@ def last_entry() -> AuditEntry:
 
 def said(client: Client, address: str, **form: object) -> str:
     answer = client.post(address, form, follow=True)
-    assert answer.status_code == 200
+    assert answer.status_code in (200, 422)  # a form at fault
     return answer.content.decode()
 
 
