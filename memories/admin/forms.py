@@ -20,10 +20,12 @@ from access.admin.columns import in_words
 from access.admin.confirm import ReasonForm
 from access.admin.day_range import local_moment
 from access.admin.form_errors import VOUCHED, vouched_kinds
+from access.errors import InvalidInput
 from access.groups import entered_groups
 from memories.draft import EDITED, STORED, Draft, EditDraft
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import FieldInput, RecordField, offered_in
+from memories.language.cleaning import parse_moment
 from memories.models import Memory
 
 _NEW_GROUP = "new_group"
@@ -49,6 +51,21 @@ def group_choices(actor: Actor) -> list[tuple[str, str]]:
     ]
 
 
+class _LocalMoment(forms.CharField):
+    """A moment in the reader's time zone; of two that are called the same, the first."""
+
+    def clean(self, value: Any) -> datetime | None:
+        text = super().clean(value)
+        try:
+            return (
+                parse_moment(text, field=str(self.label), zone=timezone.get_current_timezone())
+                if text
+                else None
+            )
+        except InvalidInput as refusal:
+            raise forms.ValidationError(refusal.message) from None
+
+
 def _form_field(field: RecordField) -> forms.Field:
     """The input for a field's kind; the services check the value."""
     match field.kind:
@@ -69,7 +86,7 @@ def _form_field(field: RecordField) -> forms.Field:
                 widget=UnfoldAdminTextInputWidget(attrs=attributes),
             )
         case Moment():
-            return forms.DateTimeField(
+            return _LocalMoment(
                 required=False,
                 label=in_words(field.title),
                 help_text=gettext("In your time zone, {zone}.").format(

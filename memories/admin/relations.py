@@ -65,7 +65,12 @@ class RelationAdmin(PageAdmin):
         show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
         evidence = seen.select_related("group")[:50]
-        context = {"title": gettext("Relation"), "relation": relation, "evidence": evidence}
+        context = {
+            "title": gettext("Relation"),
+            "relation": relation,
+            "predicate": relation.predicate.replace("_", " "),
+            "evidence": evidence,
+        }
         return self.render(request, "admin/relations/relation/page.html", context)
 
     @column(gettext_lazy("relation"))

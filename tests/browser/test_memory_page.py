@@ -165,7 +165,13 @@ def test_lists_and_forms_cut_nothing_on_a_phone(page_as: PageAs, site: Site, axe
     expect(page.get_by_role("link", name="Tombstones")).to_be_hidden()
     # A page of fifty; its rows are a line or two of text and a line of meta.
     cut = "[...document.querySelectorAll('#result_list :is(td, th)')].filter(c => c.scrollHeight > c.clientHeight + 2).length"
-    for place in ("memories/memory/", "access/auditentry/", "relations/relation/", "access/group/", "auth/user/"):
+    for place in (
+        "memories/memory/",
+        "access/auditentry/",
+        "relations/relation/",
+        "access/group/",
+        "auth/user/",
+    ):
         page.goto(f"/admin/{place}")
         expect(page.locator("#result_list tbody tr").first).to_be_visible()
         assert page.evaluate(cut) == 0, place

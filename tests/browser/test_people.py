@@ -206,7 +206,14 @@ def test_every_page_fits_a_phone_in_the_dark(page_as: PageAs, site: Site, fits: 
     id_ = site.store(f"A long word: {'abcdefghij' * 12}")
     page = page_as("mia", phone=True, dark=True)
     at = f"memories/memory/{id_}"
-    for place in ("", "ask/?q=deploy+port", "memories/memory/?mine=1", "memories/memory/add/", f"{at}/change/", f"{at}/edit/"):
+    for place in (
+        "",
+        "ask/?q=deploy+port",
+        "memories/memory/?mine=1",
+        "memories/memory/add/",
+        f"{at}/change/",
+        f"{at}/edit/",
+    ):
         page.goto(f"/admin/{place}")
         fits(page)
         axe(page)

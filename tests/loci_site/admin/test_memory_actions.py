@@ -105,7 +105,11 @@ def test_the_page_draws_the_story_on_one_line_of_time(
     shown = owner.get(page(memory)).content.decode()
     assert f"Confidence over time: 0.60 on {memory.created_at:%Y-%m-%d}, 0.60 today" in shown
     told = "\n".join(re.findall(r'<circle class="memory-is-\w+".*?<title>(.*?)</title>', shown, re.DOTALL))
-    assert [line.split(" ", 2)[2] for line in told.split("\n")] == ["store: alice", "dispute: bob", "verify: alice"]
+    assert [line.split(" ", 2)[2] for line in told.split("\n")] == [
+        "store: alice",
+        "dispute: bob",
+        "verify: alice",
+    ]
     assert "does not decay: verified" in shown
     other = owner.get(page(remember("Quite another sentence about boats.", confidence=0.6))).content.decode()
     assert re.search(r"below 0\.05 about \d{4}-\d\d-\d\d, unless recalled", other)

@@ -35,7 +35,9 @@ def test_a_page_asks_for_the_other_memory_and_merges(owner: Client, two: tuple[M
     assert fresh(one).state == "live"
 
 
-@pytest.mark.parametrize(("verb", "text"), [("merge", ""), ("merge", "We sit in Kreuzberg."), ("supersede", "")])
+@pytest.mark.parametrize(
+    ("verb", "text"), [("merge", ""), ("merge", "We sit in Kreuzberg."), ("supersede", "")]
+)
 def test_the_preview_shows_which_text_remains_and_no_id(
     owner: Client, two: tuple[Memory, Memory], verb: str, text: str
 ) -> None:

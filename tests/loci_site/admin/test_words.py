@@ -40,7 +40,9 @@ def test_a_link_offers_the_decision_that_makes_sense(
     one = remember("The gate opens at seven.", scope="global")
     tie(kind, one, remember("Bees sleep in winter.", scope="global"))
     links = {"Decide in the Review", "Dismiss"}
-    assert {each for each in links if f">{each}</a>" in owner.get(page(one)).content.decode()} == {offers} - {""}
+    assert {each for each in links if f">{each}</a>" in owner.get(page(one)).content.decode()} == {offers} - {
+        ""
+    }
     assert "Bees sleep" in text_of(stranger, page(one))
     assert not any(f">{each}</a>" in stranger.get(page(one)).content.decode() for each in links)
 
