@@ -56,8 +56,8 @@ urlpatterns = [
     path("connect/<str:name>", download),
     _later("api/", _api_urls, "rest"),
     _later("admin/review/", _review_urls, None),
-    _later("admin/", _admin_urls, "admin"),
     _later("", "loci_site.app.urls", "people"),
+    _later("admin/", _admin_urls, "admin"),  # last: its last pattern matches every path
 ]
 if settings.LOCI.access.oauth:
     # Only if enabled: programs that find these addresses may ignore a token that a person gave them.

@@ -19,7 +19,6 @@ from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
 )
 
 from access.actor import Actor
@@ -51,7 +50,7 @@ from access.sign_in.users import (
 ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
 LINK, PASSWORD = "link", "password"
 LIST = "admin:auth_user_changelist"
-SAMPLE = "person,groups,curate\nann@example.org,ledger=curator garden=viewer,yes\nben,ledger=contributor,no"
+SAMPLE = "person,groups\nann@example.org,ledger=curator garden=viewer\nben,ledger=contributor"
 
 
 class _PeopleOptions:
@@ -73,11 +72,6 @@ class InviteForm(forms.Form):
         max_length=150,
         widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True, "autocomplete": "off"}),
         help_text=gettext_lazy("Of ann@example.org, the login name is ann."),
-    )
-    may_curate = forms.BooleanField(
-        label=gettext_lazy("May enter the admin, to review and curate"),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget(),
     )
     how = forms.ChoiceField(
         label=gettext_lazy("First login with"),
@@ -103,13 +97,12 @@ class InviteForm(forms.Form):
                 widget=UnfoldAdminSelectWidget(),
                 help_text=gettext("Everyone who is invited joins this group.") if is_everyone else "",
             )
-        self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "may_curate", "how"])
+        self.order_fields(["person", *(f"role-{slug}" for slug in self.slugs), "how"])
 
     def invite(self, actor: Actor) -> Invited:
         values = self.cleaned_data
         roles = {slug: values[f"role-{slug}"] for slug in self.slugs if values[f"role-{slug}"]}
-        invitation = Invitation(values["person"], roles, values["may_curate"])
-        return invite(actor, invitation, by_link=values["how"] == LINK)
+        return invite(actor, Invitation(values["person"], roles), by_link=values["how"] == LINK)
 
 
 class _InviteManyForm(forms.Form):
@@ -120,8 +113,8 @@ class _InviteManyForm(forms.Form):
         max_length=200_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": SAMPLE, "spellcheck": "false"}),
         help_text=gettext_lazy(
-            "CSV with the columns person (name or e-mail), groups (GROUP=ROLE, separated by spaces) and"
-            " curate (yes or no). Either all are invited or none."
+            "CSV with the columns person (name or e-mail) and groups (GROUP=ROLE, separated by spaces)."
+            " Either all are invited or none."
         ),
     )
 
@@ -242,10 +235,6 @@ FIELD_WORDS = {
             "Without it this person cannot log in. Switching it off ends their sessions and revokes their tokens."
         ),
     ),
-    "is_staff": (
-        gettext_lazy("May enter the admin"),
-        gettext_lazy("To review and curate, in the groups where their role allows it."),
-    ),
     "is_superuser": (gettext_lazy("Superuser"), gettext_lazy("May do everything in every group.")),
 }
 
@@ -276,11 +265,11 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
     field_words = FIELD_WORDS
     page_titles: ClassVar[Any] = {"change": gettext_lazy("Person")}
     list_display = ("username", "email", "standing", "reach", "last_login")
-    list_filter = ("is_active", "is_staff", "is_superuser")
+    list_filter = ("is_active", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("username", "first_name", "last_name", "email")}),
-        (gettext_lazy("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
+        (gettext_lazy("Permissions"), {"fields": ("is_active", "is_superuser", "reach")}),
         (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
@@ -295,12 +284,10 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
         gettext_lazy("access"), ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"}
     )
     def standing(self, user: User) -> str | tuple[str, str]:
-        """The parts of Loci that are open to the user; a key of `labels` with its word."""
+        """What the user's rights come from; a key of `labels` with its word."""
         if not user.is_active:
             return "deactivated", in_words("deactivated")
-        if user.is_superuser:
-            return "superuser", in_words("superuser")
-        return gettext("may enter the admin") if user.is_staff else gettext("workspace only")
+        return ("superuser", in_words("superuser")) if user.is_superuser else gettext("by roles in groups")
 
     @column(gettext_lazy("groups"))
     def reach(self, user: User) -> str:

@@ -20,7 +20,7 @@ from unfold.widgets import (
 )
 
 from access import SCOPES
-from access.actor import CREATE_GROUP, READ, WRITE, Actor
+from access.actor import READ, WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
@@ -30,7 +30,14 @@ from access.admin.page import PageAdmin
 from access.connect import connect_lines
 from access.groups import entered_groups
 from access.models import ApiToken
-from access.tokens import NewToken, create_token, resume_token, revoke_token, suspend_token
+from access.tokens import (
+    NewToken,
+    create_token,
+    grantable_scopes,
+    resume_token,
+    revoke_token,
+    suspend_token,
+)
 
 _SCOPE_CHOICES = [
     (scope, format_lazy(gettext_lazy("{name}: {value}"), name=scope, value=pgettext_lazy(WORD, allows)))
@@ -130,12 +137,14 @@ class _TokenForm(forms.Form):
         owner = self.fields["user"]
         owner.queryset = users if actor.all_groups else users.filter(pk__in=[actor.user_id])  # type: ignore[attr-defined]
         owner.initial = actor.user_id
+        if not actor.all_groups:
+            owner.widget = forms.HiddenInput()
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("none")), *choices]  # type: ignore[attr-defined]
         if not choices:
             del self.fields["groups"], self.fields["default_group"]
-        if not actor.may(CREATE_GROUP):
-            self.fields["scopes"].choices = [s for s in _SCOPE_CHOICES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
+        grantable = grantable_scopes(actor)
+        self.fields["scopes"].choices = [each for each in _SCOPE_CHOICES if each[0] in grantable]  # type: ignore[attr-defined]
 
     def create(self, actor: Actor) -> NewToken:
         values = self.cleaned_data

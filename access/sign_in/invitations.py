@@ -27,17 +27,15 @@ from access.sign_in.sessions import open_sessions
 from access.sign_in.users import PersonChange, add_person, change_person, check_may_manage, log_about
 
 _MAX_INVITED = 500
-COLUMNS = ("person", "groups", "curate")
-YES = frozenset({"yes", "y", "true", "1", "x"})
+COLUMNS = ("person", "groups")
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """Whom to let in: a name or an e-mail address, roles by group, and whether they may enter the admin."""
+    """Whom to let in: a name or an e-mail address, and roles by group."""
 
     person: str
     roles: Mapping[str, str] = field(default_factory=dict)
-    may_curate: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,8 +62,7 @@ def invite(actor: Actor, invitation: Invitation, *, by_link: bool = True) -> Inv
     password = "" if by_link else generated_password()
     groups = [(find_group(actor, slug), role) for slug, role in invitation.roles.items()]
     with transaction.atomic():
-        change = PersonChange(email=email, is_staff=invitation.may_curate)
-        user = add_person(actor, name, change, password=password or None)
+        user = add_person(actor, name, PersonChange(email=email), password=password or None)
         for group, role in groups:
             set_member(actor, group, user=user, role=role)
         log_about(actor, user, {"action": "invite", "by_link": by_link})
@@ -132,7 +129,7 @@ def name_and_email(person: str) -> tuple[str, str]:
 
 
 def read_invitations(text: str) -> list[Invitation]:
-    """The people of a CSV with the columns person, groups and curate; groups are "ledger=curator garden=viewer".
+    """The people of a CSV with the columns person and groups; groups are "ledger=curator garden=viewer".
 
     Raises:
         InvalidInput: names the line and what is wrong with it.
@@ -143,7 +140,7 @@ def read_invitations(text: str) -> list[Invitation]:
     if "person" not in names or set(names) - set(COLUMNS):
         raise InvalidInput(
             f"The first line must name the columns: {','.join(COLUMNS)}.",
-            hint="groups and curate may be left out.",
+            hint="groups may be left out.",
             field="csv",
         )
     found = [_read_row(row, rows.line_num) for row in rows]
@@ -161,7 +158,7 @@ def _read_row(row: dict[Any, Any], line: int) -> Invitation:
         if pair:
             slug, role = read_role(pair, "GROUP=ROLE", field="csv", where=f"Line {line}: ")
             roles[slug] = role
-    return Invitation(row["person"], roles, row.get("curate", "").strip().casefold() in YES)
+    return Invitation(row["person"], roles)
 
 
 @dataclass(frozen=True)

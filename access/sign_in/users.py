@@ -24,7 +24,7 @@ from access.sign_in.passwords import check_password
 from access.sign_in.sessions import end_other_sessions
 
 # Logged fields; passwords and their hashes are never logged.
-_AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+_AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_superuser")
 # Names that the log gives to Loci itself: access.tokens.operator(), jobs, rooms, watched folders, artifacts, sign-in.
 _MACHINE_NAMES: Final = frozenset(("operator", "job", "rooms", "watching", "files", "sign-in"))
 _FORMER: Final = re.compile(r"former-person-\d+", re.I)  # whose data was erased
@@ -36,7 +36,6 @@ class PersonChange:
 
     email: str | None = None
     is_active: bool | None = None
-    is_staff: bool | None = None
     is_superuser: bool | None = None
 
 

@@ -46,7 +46,6 @@ def browser() -> dict[str, str]:
     user = User.objects.get(username="prover")
     password = secrets.token_urlsafe(16)
     user.set_password(password)
-    user.is_staff = True  # imports are pages of the admin
     user.save()
     made = create_token(operator(), user=user, name="hooks", scopes=("hook",))
     return {"password": password, "hook": made.secret}

@@ -7,7 +7,6 @@ from urllib.parse import quote
 from django.contrib import admin, messages
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -19,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
 from access.errors import LociError
+from loci_site.admin.places import crumbs_of
 
 View = Callable[..., HttpResponse]
 NEXT = "next"  # the page to open after the login, as django.contrib.auth names it
@@ -47,13 +47,31 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
 
     site_title = "Loci"
     site_header = "Loci"
-    index_title = gettext_lazy("Dashboard")
+    index_title = gettext_lazy("Home")
     enable_nav_sidebar = True
 
     def check(self, app_configs: Any) -> list[Any]:
         """Check all admin pages, even before the first request has imported them."""
         admin.autodiscover()
         return list(super().check(app_configs))
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Every active account may enter; what a page shows and does is decided by the roles in groups."""
+        return bool(request.user.is_active)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """unfold's context, with the way back from a page behind Settings, and what the frame offers the reader."""
+        # This module is imported before the models are ready.
+        from access.actor import WRITE  # noqa: PLC0415
+        from access.admin.caller import actor_of  # noqa: PLC0415
+        from access.sign_in.preferences import preference_of_user  # noqa: PLC0415
+
+        context: dict[str, Any] = super().each_context(request)
+        return context | {
+            "crumbs": crumbs_of(request),
+            "may_store": actor_of(request).may_somewhere(WRITE),
+            "has_shortcuts": preference_of_user(request.user).shortcuts,
+        }
 
     def get_urls(self) -> list[Any]:
         """The explore pages, then Django's own: its last pattern matches every path."""
@@ -91,7 +109,7 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        """Redirect to the login page of the workspace, keeping a `next` that leads back to this site."""
+        """Redirect to the login page, keeping a `next` that leads back to this site."""
         from loci_site.app.login import LogIn  # noqa: PLC0415 - imported before the models are ready
 
         if request.method == "POST":
@@ -108,14 +126,5 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """unfold's view, plus an audit entry when the password changed."""
-        # This module is imported before the models are ready.
-        from access.admin.caller import actor_of  # noqa: PLC0415
-        from access.sign_in.users import log_password  # noqa: PLC0415
-
-        with transaction.atomic():
-            before = request.user.password  # type: ignore[union-attr]  # the view requires a login
-            answer: HttpResponse = super().password_change(request, extra_context)
-            if request.user.password != before:  # type: ignore[union-attr]
-                log_password(actor_of(request), request.user)  # type: ignore[arg-type]
-        return answer
+        """Redirect to the account's form, which counts wrong passwords."""
+        return HttpResponseRedirect(reverse("people:password"))

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from io import BytesIO
 from tempfile import TemporaryFile
 from typing import IO
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
@@ -19,21 +18,17 @@ from django.views.decorators.http import require_GET, require_POST
 
 from access.admin.caller import actor_of
 from access.admin.form_errors import try_form
+from access.admin.page import render_in_site
 from access.clients import CLIENTS
-from access.connect import connect_lines
-from access.errors import NotFound
-from access.groups import entered_groups
 from access.models import ApiToken, Membership
 from access.sign_in.login import count_failure
 from access.sign_in.preferences import preference_of_user, set_preference
 from access.sign_in.sessions import end_other_sessions, end_session, open_sessions
 from access.sign_in.users import log_password
-from access.tokens import grantable_scopes, revoke_token
 from access.tokens.pairing import MAX_TRIES, show_code
-from loci_site.app.account_forms import ClientForm, OwnPasswordForm, OwnTokenForm, PreferenceForm
-from loci_site.app.edit import get_or_post, render_form
+from loci_site.app.account_forms import ClientForm, OwnPasswordForm, PreferenceForm
 from loci_site.app.notifications.pages import notification_context
-from loci_site.app.page import own_user, render_page, workspace_page
+from loci_site.app.page import framed_page, get_or_post, own_user, render_form
 from loci_site.config.middleware import language_of
 from loci_site.enrolment.lines import enrolment_lines
 from memories.store.places import CHUNK_BYTES
@@ -43,7 +38,7 @@ from storage.encryption import database_key
 MAX_TOKENS = 100
 
 
-@workspace_page
+@framed_page
 @require_GET
 def account(request: HttpRequest) -> HttpResponse:
     """The caller's groups, tokens, sessions and preferences."""
@@ -52,17 +47,16 @@ def account(request: HttpRequest) -> HttpResponse:
     tokens = ApiToken.objects.filter(user=user).prefetch_related("groups").order_by("-created_at")
     context = {
         "title": gettext("My account"),
-        "here": "account",
         "members": members.order_by("group__slug"),
         "tokens": sorted(tokens[:MAX_TOKENS], key=lambda token: not token.is_valid()),
         "sessions": open_sessions(user, current=request.session.session_key),
         "form": PreferenceForm(initial={name: getattr(stored, name) for name in PreferenceForm.base_fields}),
         "notify": notification_context(request, user),
     }
-    return render_page(request, "people/account/page.html", context)
+    return render_in_site(request, "admin/account/page.html", context)
 
 
-@workspace_page
+@framed_page
 @require_POST
 def save_preferences(request: HttpRequest) -> HttpResponse:
     """Store language, theme, time zone and keys; the answer is in the new language."""
@@ -73,10 +67,10 @@ def save_preferences(request: HttpRequest) -> HttpResponse:
         messages.success(request, gettext("Saved."))
         return redirect("people:account")
     title, button = gettext("Preferences"), gettext("Save")
-    return render_form(request, form, title=title, button=button, back="people:account")
+    return render_form(request, form, title=title, button=button)
 
 
-@workspace_page
+@framed_page
 @require_POST
 def download_data(request: HttpRequest) -> StreamingHttpResponse:
     """The zip of the caller's own data, sent from a file without a name; of an encrypted store from memory."""
@@ -96,7 +90,7 @@ async def _parts_of(file: IO[bytes]) -> AsyncIterator[bytes]:
             yield part
 
 
-@workspace_page
+@framed_page
 @get_or_post
 def change_password(request: HttpRequest) -> HttpResponse:
     """The form for a new password; the caller stays logged in here and nowhere else."""
@@ -113,28 +107,10 @@ def change_password(request: HttpRequest) -> HttpResponse:
     if "old_password" in form.errors and form.is_wrong:
         count_failure(request, user.get_username())
     title, button = gettext("New password"), gettext("Change the password")
-    return render_form(request, form, title=title, button=button, back="people:account")
+    return render_form(request, form, title=title, button=button)
 
 
-@workspace_page
-@get_or_post
-def new_token(request: HttpRequest) -> HttpResponse:
-    """The form for a token of one's own; then its secret and the lines that connect an agent, shown once."""
-    actor = actor_of(request)
-    form = OwnTokenForm(request.POST or None, groups=entered_groups(actor), scopes=grantable_scopes(actor))
-
-    def create() -> HttpResponse:
-        made = form.create(actor, own_user(request))
-        context = {"title": gettext("Token created"), "made": made, "lines": connect_lines(made.secret)}
-        return render_page(request, "people/account/token.html", context)
-
-    title, button = gettext("New token"), gettext("Create the token")
-    return try_form(form, create) or render_form(
-        request, form, title=title, button=button, back="people:account"
-    )
-
-
-@workspace_page
+@framed_page
 @get_or_post
 def connect_client(request: HttpRequest) -> HttpResponse:
     """Ask which client; then the line that connects it, with a one-time code."""
@@ -149,15 +125,13 @@ def connect_client(request: HttpRequest) -> HttpResponse:
             "expires_at": shown.expires_at,
             "spec": CLIENTS[client],
         }
-        return render_page(request, "people/account/connect.html", context)
+        return render_in_site(request, "admin/account/connect.html", context)
 
     title, button = gettext("Connect your client"), gettext("Show the line")
-    return try_form(form, create) or render_form(
-        request, form, title=title, button=button, back="people:account"
-    )
+    return try_form(form, create) or render_form(request, form, title=title, button=button)
 
 
-@workspace_page
+@framed_page
 @require_POST
 def pair_browser(request: HttpRequest) -> HttpResponse:
     """Show a new code that connects a browser extension."""
@@ -169,25 +143,10 @@ def pair_browser(request: HttpRequest) -> HttpResponse:
         "tries": MAX_TRIES,
         "address": request.build_absolute_uri("/").rstrip("/"),
     }
-    return render_page(request, "people/account/pair.html", context)
+    return render_in_site(request, "admin/account/pair.html", context)
 
 
-@workspace_page
-@get_or_post
-def revoke(request: HttpRequest, id_: UUID) -> HttpResponse:
-    """Ask, then revoke a token of one's own."""
-    token = ApiToken.objects.filter(user=own_user(request), id=id_).first()
-    if token is None:
-        raise NotFound(gettext("You have no such token."), hint=gettext("My account lists your tokens."))
-    if request.method == "POST":
-        revoke_token(actor_of(request), token)
-        messages.success(request, gettext("The token “{name}” is revoked.").format(name=token.name))
-        return redirect("people:account")
-    context = {"title": gettext("Revoke a token"), "token": token}
-    return render_page(request, "people/account/revoke.html", context)
-
-
-@workspace_page
+@framed_page
 @require_POST
 def end_one(request: HttpRequest, handle: str) -> HttpResponse:
     end_session(actor_of(request), own_user(request), handle)
@@ -195,7 +154,7 @@ def end_one(request: HttpRequest, handle: str) -> HttpResponse:
     return redirect("people:account")
 
 
-@workspace_page
+@framed_page
 @require_POST
 def end_others(request: HttpRequest) -> HttpResponse:
     """Log out everywhere but here."""

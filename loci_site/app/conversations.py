@@ -14,8 +14,9 @@ from django.views.decorators.http import require_GET, require_POST
 from access.actor import CURATE, READ, WRITE
 from access.admin.caller import actor_of
 from access.admin.day_range import parse_day, start_of
+from access.admin.page import render_in_site
 from access.groups import entered_groups
-from loci_site.app.page import render_page, workspace_page
+from loci_site.app.page import framed_page
 from memories.language.cleaning import parse_moment
 from memories.sessions.conversations import (
     ConversationFilter,
@@ -45,7 +46,7 @@ def _day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
     return parse_moment(text, field=field, zone=zone) if text else None
 
 
-@workspace_page
+@framed_page
 @require_GET
 def conversations(request: HttpRequest) -> HttpResponse:
     """The filtered list of conversations, newest first."""
@@ -64,7 +65,6 @@ def conversations(request: HttpRequest) -> HttpResponse:
     platforms = readable(actor).exclude(platform="").values_list("platform", flat=True).distinct()
     context = {
         "title": gettext("Conversations"),
-        "here": "conversations",
         "rows": with_counts(actor, page.rows),
         "asked": asked,
         "is_filtered": any(asked.values()),
@@ -73,10 +73,10 @@ def conversations(request: HttpRequest) -> HttpResponse:
         "platforms": sorted(platforms.order_by("platform")),
         "more": f"{request.path}?{urlencode(rest)}" if page.next else "",
     }
-    return render_page(request, "people/conversations/list.html", context)
+    return render_in_site(request, "admin/conversations/list.html", context)
 
 
-@workspace_page
+@framed_page
 @require_GET
 def conversation(request: HttpRequest, id_: str) -> HttpResponse:
     actor = actor_of(request)
@@ -85,7 +85,6 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
     thread = found.conversation.thread
     context: dict[str, Any] = {
         "title": thread.label,
-        "here": "conversations",
         "found": found,
         "thread": thread,
         "may_write": actor.may(WRITE, thread.group_id),
@@ -94,10 +93,10 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
         "tags": ", ".join(thread.tags),
         "more": f"{request.path}?after={found.next}" if found.next is not None else "",
     }
-    return render_page(request, "people/conversations/page.html", context)
+    return render_in_site(request, "admin/conversations/page.html", context)
 
 
-@workspace_page
+@framed_page
 @require_POST
 def move(request: HttpRequest, id_: str) -> HttpResponse:
     moved = assign(actor_of(request), id_, request.POST.get("group", ""))
@@ -112,7 +111,7 @@ def move(request: HttpRequest, id_: str) -> HttpResponse:
     return redirect("people:conversation", id_)
 
 
-@workspace_page
+@framed_page
 @require_POST
 def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
     names = [each.strip() for each in request.POST.get("tags", "").split(",")]
@@ -121,7 +120,7 @@ def set_tags(request: HttpRequest, id_: str) -> HttpResponse:
     return redirect("people:conversation", id_)
 
 
-@workspace_page
+@framed_page
 def remove(request: HttpRequest, id_: str) -> HttpResponse:
     """Ask for confirmation, then delete a conversation with its turns."""
     actor = actor_of(request)
@@ -129,29 +128,28 @@ def remove(request: HttpRequest, id_: str) -> HttpResponse:
         gone = delete(actor, id_)
         line = ngettext("Deleted, with {count} turn.", "Deleted, with {count} turns.", gone.memories)
         messages.success(request, line.format(count=gone.memories))
-        context = {"title": gettext("Deleted"), "here": "conversations", "thread": gone.thread}
-        return render_page(request, "people/conversations/deleted.html", context)
+        context = {"title": gettext("Deleted"), "thread": gone.thread}
+        return render_in_site(request, "admin/conversations/deleted.html", context)
     [found] = with_counts(actor, (find_conversation(actor, id_, right=WRITE),))
     context = {
         "title": gettext("Delete a conversation"),
-        "here": "conversations",
         "found": found,
         "may_purge": actor.may(CURATE, found.thread.group_id),
     }
-    return render_page(request, "people/conversations/delete.html", context)
+    return render_in_site(request, "admin/conversations/delete.html", context)
 
 
-@workspace_page
+@framed_page
 def destroy(request: HttpRequest, id_: str) -> HttpResponse:
     """Show what a purge of a conversation destroys, then destroy it and show the certificate."""
     actor, is_decided = actor_of(request), request.method == "POST"
     purged = purge(actor, id_, dry_run=not is_decided)
     title = gettext("Purged") if is_decided else gettext("Purge a conversation")
-    context = {"title": title, "here": "conversations", "purged": purged}
-    return render_page(request, "people/conversations/purge.html", context)
+    context = {"title": title, "purged": purged}
+    return render_in_site(request, "admin/conversations/purge.html", context)
 
 
-@workspace_page
+@framed_page
 @require_POST
 def restore(request: HttpRequest, id_: str) -> HttpResponse:
     back = bring_back(actor_of(request), id_)

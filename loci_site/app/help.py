@@ -18,7 +18,8 @@ from django.views.decorators.http import require_GET
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from loci_site.app.page import render_page, workspace_page
+from access.admin.page import render_in_site
+from loci_site.app.page import framed_page
 
 # A wheel has its documentation inside loci_site, a checkout next to the packages.
 FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
@@ -45,33 +46,33 @@ _SHELVES = (
         ),
     ),
 )  # fmt: skip
-# The first prefix of a page's address that fits names its documentation.
+# The first prefix of a page's address, below the site's own, that fits names its documentation.
 HELP_FOR = (
-    ("/admin/review/", "how-to/review"),
-    ("/admin/explore/notifications/", "how-to/run-for-a-team#notifications"),
-    ("/admin/explore/settings/", "reference/settings"),
-    ("/admin/explore/groups/", "how-to/rights"),
-    ("/admin/explore/timeline/", "how-to/ask-about-the-past"),
-    ("/admin/explore/recall/", "how-to/use-the-browser#recall-playground"),
-    ("/admin/explore/graph/", "how-to/use-the-browser#graph-and-timeline"),
-    ("/admin/memories/link/", "how-to/review#duplicates-and-conflicts"),
-    ("/admin/memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
-    ("/admin/access/auditentry/", "how-to/audit"),
-    ("/admin/access/apitoken/", "how-to/rights#tokens"),
-    ("/admin/access/", "how-to/rights"),
-    ("/admin/maintenance/joblock/backups/", "how-to/backup"),
-    ("/admin/maintenance/joblock/doctor/", "how-to/maintenance#doctor"),
-    ("/admin/maintenance/joblock/", "how-to/maintenance#schedule"),
-    ("/admin/maintenance/", "how-to/maintenance"),
-    ("/admin/sources/watchedfolder/", "how-to/files"),
-    ("/admin/sources/artifact/", "how-to/files#ingest-files-as-evidence"),
-    ("/admin/sources/", "how-to/import"),
-    ("/admin/auth/", "how-to/rights"),
+    ("review/", "how-to/review"),
+    ("settings/notifications/", "how-to/run-for-a-team#notifications"),
+    ("settings/instance/", "reference/settings"),
+    ("groups/", "how-to/rights"),
+    ("timeline/", "how-to/ask-about-the-past"),
+    ("ask/", "how-to/use-the-browser#recall-playground"),
+    ("graph/", "how-to/use-the-browser#graph-and-timeline"),
+    ("memories/link/", "how-to/review#duplicates-and-conflicts"),
+    ("memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
+    ("access/auditentry/", "how-to/audit"),
+    ("access/apitoken/", "how-to/rights#tokens"),
+    ("access/", "how-to/rights"),
+    ("maintenance/joblock/backups/", "how-to/backup"),
+    ("maintenance/joblock/doctor/", "how-to/maintenance#doctor"),
+    ("maintenance/joblock/", "how-to/maintenance#schedule"),
+    ("maintenance/", "how-to/maintenance"),
+    ("sources/watchedfolder/", "how-to/files"),
+    ("sources/artifact/", "how-to/files#ingest-files-as-evidence"),
+    ("sources/", "how-to/import"),
+    ("auth/", "how-to/rights"),
+    ("account/", "how-to/use-the-browser#my-account"),
+    ("conversations/", "how-to/conversations"),
     ("/oauth/", "how-to/sign-in#oauth-for-programs"),
-    ("/app/account/", "how-to/use-the-browser#my-account"),
-    ("/app/conversations/", "how-to/conversations"),
-    ("/", "how-to/use-the-browser"),
 )
+_ANY_HELP = "how-to/use-the-browser"
 MAX_FOUND = 20
 _SNIPPET_CHARS = 160
 
@@ -97,7 +98,7 @@ class _FoundPage:
     line: str
 
 
-@workspace_page
+@framed_page
 @require_GET
 def help_index(request: HttpRequest) -> HttpResponse:
     """All pages, or those with all the words of `?q=`."""
@@ -108,24 +109,27 @@ def help_index(request: HttpRequest) -> HttpResponse:
         "found": search(query) if query else None,
         "shelves": _shelves(),
     }
-    return render_page(request, "people/help/index.html", context)
+    return render_in_site(request, "admin/help/index.html", context)
 
 
-@workspace_page
+@framed_page
 @require_GET
 def help_page(request: HttpRequest, doc: str) -> HttpResponse:
     page = all_pages().get(doc)
     if page is None:
         raise Http404
-    return render_page(request, "people/help/page.html", {"title": page.title, "html": render_markdown(doc)})
+    return render_in_site(
+        request, "admin/help/page.html", {"title": page.title, "html": render_markdown(doc)}
+    )
 
 
-@workspace_page
+@framed_page
 @require_GET
 def help_for(request: HttpRequest) -> HttpResponseRedirect:
     """Redirect to the documentation of the page `?page=`."""
-    asked = request.GET.get("page", "/")
-    name, _, part = next((doc for prefix, doc in HELP_FOR if asked.startswith(prefix)), "how-to/use-the-browser").partition("#")  # fmt: skip
+    asked = request.GET.get("page", "").removeprefix(reverse("admin:index"))
+    doc = next((doc for prefix, doc in HELP_FOR if asked.startswith(prefix)), _ANY_HELP)
+    name, _, part = doc.partition("#")
     return redirect(reverse("people:help-page", args=[name]) + (f"#{part}" if part else ""))
 
 

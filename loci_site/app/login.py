@@ -1,4 +1,4 @@
-"""The ways in: password, invitation, single sign-on and a proxy's header; log-out, and the start page of each kind of user."""
+"""The ways in: password, invitation, single sign-on and a proxy's header; and log-out."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -29,11 +29,8 @@ from access.sign_in.sso.proxy import proxied_visitor
 from access.sign_in.users import log_password
 from loci_site.app.page import secured
 
-_WELCOME = gettext_lazy("Welcome! Connect your agents here; Search leads to what your team knows.")
+_WELCOME = gettext_lazy("Welcome! Connect your agents here; Groups leads to what your team knows.")
 OFF = gettext_noop("Single sign-on is not set up here. Log in with a password.")
-_ADMIN_CLOSED = gettext_lazy(
-    "The admin is for curators. Here you can search, store, correct and flag memories."
-)
 _STAY = "stay"  # in the address: show the page instead of logging in by the proxy's header again
 _WRONG_LOGIN = gettext_lazy("Wrong name or password. Both are case-sensitive.")
 
@@ -49,7 +46,7 @@ class _LogInForm(LoginForm):
 
 @method_decorator(secured, name="dispatch")
 class LogIn(LoginView):
-    """The login for everyone; curators are redirected to the admin."""
+    """The login for everyone."""
 
     template_name = "people/login.html"
     authentication_form = _LogInForm
@@ -84,15 +81,6 @@ class LogIn(LoginView):
         note_login(self.request)
         return answer
 
-    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
-        """The page that was asked for, if it is on this site; no admin page for users who may not enter the admin."""
-        wanted: str = super().get_redirect_url()
-        user = self.request.user
-        if user.is_authenticated and not user.is_staff and wanted.startswith(reverse("admin:index")):
-            messages.info(self.request, _ADMIN_CLOSED)
-            return ""
-        return wanted
-
 
 @method_decorator(secured, name="dispatch")
 class LogOut(LogoutView):
@@ -106,10 +94,7 @@ class LogOut(LogoutView):
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the admin if the user may enter it, else to the workspace."""
-    if not isinstance(request.user, User):
-        return redirect("people:login")
-    return redirect("admin:index" if request.user.is_staff else "people:search")
+    return redirect("admin:index" if request.user.is_authenticated else "people:login")
 
 
 @method_decorator(secured, name="dispatch")

@@ -1,22 +1,27 @@
-"""What the workspace's pages share: login, frame, refusals as pages, and a content security policy without exceptions."""
+"""What the pages of one's own account share: login, frame, refusals as pages; and a content security policy for the ways in."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
+from django.contrib import admin
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.forms import BaseForm
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
 
 from access.actor import WRITE, Via
 from access.admin.caller import actor_of
+from access.admin.page import render_in_site
 from access.errors import LociError, NotFound
 from access.groups import entered_groups
 
+get_or_post = require_http_methods(["GET", "POST"])
 P = ParamSpec("P")
 # All assets are this server's own files: no inline script or style, no other host.
 POLICY = (
@@ -55,6 +60,38 @@ def workspace_page(
             return render_page(request, "people/refused.html", context, status=refusal.status)
 
     return secured(login_required(with_refusals, login_url=reverse_lazy("people:login")))
+
+
+def framed_page(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponseBase],
+) -> Callable[..., HttpResponseBase]:
+    """Require a login, render a service's refusal in the site's frame, and keep the response out of caches."""
+
+    @wraps(view)
+    def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        request.loci_via = Via.APP  # type: ignore[attr-defined]  # read by actor_of()
+        try:
+            response = view(request, *args, **kwargs)
+        except LociError as refusal:
+            if refusal.field == "id":  # of the address: its hint is for agents
+                refusal = NotFound(gettext("Not found, or you don't have access."))
+            response = admin.site.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
+        except Http404:
+            response = admin.site.render_refusal(
+                request, 404, gettext("Not found, or you don't have access.")
+            )
+        response["Cache-Control"] = "no-store, private"
+        return response
+
+    return login_required(with_refusals, login_url=reverse_lazy("people:login"))
+
+
+def render_form(
+    request: HttpRequest, form: BaseForm, *, title: str, button: str, back: str = "people:account"
+) -> HttpResponse:
+    """The form's page; status 422 if the form has errors. *Cancel* leads to the page `back`."""
+    context = {"title": title, "form": form, "button": button, "back": reverse(back)}
+    return render_in_site(request, "admin/loci/form.html", context, status=422 if form.errors else 200)
 
 
 def render_page(

@@ -75,9 +75,6 @@ class _SignIn:
         "Roles by the provider's groups, each as VALUE=GROUP:ROLE, such as engineering=ledger:contributor; the groups"
         " named here follow the provider.",
     )
-    curators: tuple[str, ...] = key(
-        (), "The provider's groups whose people may enter the admin; empty: an admin decides."
-    )
     create: bool = key(False, "Whether people whom Loci does not know get an account as they log in.")
     proxy_header: str = key(
         "",
@@ -451,7 +448,7 @@ SECTIONS: dict[str, Any] = {
     each.name: each.default_factory for each in fields(Config) if each.default_factory is not MISSING
 }
 
-# Former keys, whose values are constants now. A config.toml or a variable that still sets one gets a warning.
+# Former keys, whose values are constants now or decide nothing any more. A config.toml or a variable that still sets one gets a warning.
 _FORMER = {
     "server": "log_files_kept write_threads",
     "storage": "busy_timeout_s cache_mb max_metadata_bytes max_tags near_cosine same_cosine link_cosine conflict_cosine",
@@ -463,5 +460,6 @@ _FORMER = {
     "hooks": "prompt_memories prompt_tokens start_tokens",
     "files": "max_file_kb scan_s poll_s",
     "notifications": "look_min kept_days",
+    "sign_in": "curators",
 }
 REMOVED = {section: tuple(names.split()) for section, names in _FORMER.items()}

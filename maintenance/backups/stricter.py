@@ -141,7 +141,6 @@ TABLES: Final = (
     _StrictTable("auth.User", PERSON, "user:{0.pk}", Operation.PERSON, "user:{0.username}", (
         _StrictField("is_active", both, "person stays deactivated", "people stay deactivated"),
         _StrictField("is_superuser", both, "person stays without the superuser right", "people stay without the superuser right"),
-        _StrictField("is_staff", both, "person stays out of the admin", "people stay out of the admin"),
         _StrictField("password", present, "password stays the newer one", "passwords stay the newer ones", ("password", "link")),
     )),
     _StrictTable("access.Group", ("id",), "group:{0.id}", Operation.GROUP, "group:{0.slug}", (

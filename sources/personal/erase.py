@@ -382,7 +382,7 @@ def _delete_account(actor: Actor, user: User) -> None:
             if isinstance(relation, ForeignObjectRel) and relation.on_delete is CASCADE:
                 relation.field.model._base_manager.filter(**{relation.field.name: user}).delete()
         user.username, user.first_name, user.last_name, user.email, user.last_login = name, "", "", "", None
-        user.is_active = user.is_staff = user.is_superuser = False
+        user.is_active = user.is_superuser = False
         user.set_unusable_password()
         user.save()
         # The change is how a restore sees that the account was closed since.

@@ -54,7 +54,7 @@ _PARTS: Final = (
             RecordKind(
                 "person",
                 User,
-                ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser", "date_joined", "last_login"),
+                ("username", "first_name", "last_name", "email", "is_active", "is_superuser", "date_joined", "last_login"),
             ),
         ),
         lambda user: Q(pk=user.pk),

@@ -33,7 +33,6 @@ class House:
 
     @classmethod
     def of(cls, user: User, *, scopes: Iterable[str] = EVERY_RIGHT, groups: Iterable[Group] = ()) -> "House":
-        User.objects.filter(pk=user.pk).update(is_staff=True)
         return cls(user, make_token(user, name="house", scopes=scopes, groups=groups)[1])
 
     @property

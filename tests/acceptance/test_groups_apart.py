@@ -155,8 +155,8 @@ class Faces:
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
         for path in (
             f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
-            "/admin/review/", f"/admin/explore/recall/?q={query}&group=ledger", "/admin/explore/timeline/",
-            "/admin/explore/groups/", "/admin/explore/groups/ledger/",
+            "/admin/review/", f"/admin/ask/?q={query}&group=ledger", "/admin/timeline/",
+            "/admin/groups/", "/admin/groups/ledger/",
         ):  # fmt: skip
             page = self.browser.get(path)
             assert page.status_code == 200, path
@@ -186,7 +186,6 @@ def test_rows_of_other_groups_change_no_answer(
     with transaction.atomic():
         groups = {OWN: ledger, GLOBAL: ledger, GLOBAL_ELSEWHERE: garden, FOREIGN: garden}
         set_member(operator(), ledger, user=bob, role="curator")
-        User.objects.filter(pk=bob.pk).update(is_staff=True)
         faces = Faces(bob)
         foreign = [
             memory

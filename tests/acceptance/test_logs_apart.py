@@ -118,7 +118,6 @@ def test_actions_elsewhere_change_nothing_of_the_log(
     for elsewhere in ([[]] * len(own), foreign):
         with transaction.atomic():
             set_member(operator(), ledger, user=bob, role="curator")
-            User.objects.filter(pk=bob.pk).update(is_staff=True)
             for at, (name, others) in enumerate(zip(own, elsewhere, strict=False)):
                 for number, other in enumerate(others):
                     OUTSIDE[other](alice, garden, 10 * at + number)

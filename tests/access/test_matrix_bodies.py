@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 FOREIGN, OWN = "garden", "ledger"
 CALLERS = ("admin", "curator", "viewer", "stranger")
 REVIEW, MANY, UNDO = "/admin/review/decide/", "/admin/review/many/", "/admin/review/undo/"
-MERGE, LIST = "/admin/explore/graph/merge/", "/admin/memories/memory/"
+MERGE, LIST = "/admin/graph/merge/", "/admin/memories/memory/"
 
 
 def standing(group: str) -> list[Any]:

@@ -60,10 +60,10 @@ class World:
 
 
 def make_world() -> World:
-    users = {"owner": User.objects.create_superuser("owner", password="a-long-password", is_staff=True)}
+    users = {"owner": User.objects.create_superuser("owner", password="a-long-password")}
     ledger, garden = create_group(operator(), "ledger"), create_group(operator(), "garden")
     for name in (*ROLES, "stranger", "inactive"):
-        users[name] = User.objects.create_user(name, is_staff=True)
+        users[name] = User.objects.create_user(name)
     for role in ROLES:
         Membership.objects.create(user=users[role], group=ledger, role=role)
     Membership.objects.create(user=users["inactive"], group=ledger, role="admin")

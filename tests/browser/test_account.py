@@ -49,7 +49,7 @@ def test_preferences_and_a_new_password(page_as: PageAs, axe: Check, fits: Check
     page.get_by_label("Name").fill("vera")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    page.goto("/app/account/")
+    page.goto("/admin/account/")
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.get_by_label("Theme").select_option("dark")
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
@@ -105,7 +105,7 @@ def test_a_question_mark_opens_the_page_of_the_documentation(
     page_as: PageAs, axe: Check, fits: Check
 ) -> None:
     page = page_as("alice", phone=True, dark=True)
-    page.goto("/admin/explore/settings/")
+    page.goto("/admin/settings/instance/")
     axe(page)
     fits(page)
     page.keyboard.press("?")

@@ -14,11 +14,11 @@ pytestmark = [pytest.mark.server, pytest.mark.model]
 Check = Callable[[Page], None]
 PAGES = [
     "/admin/",
-    "/admin/explore/recall/?q=deploy+port&group=ledger",
-    "/admin/explore/graph/",
-    "/admin/explore/timeline/?group=ledger",
-    "/admin/explore/groups/",
-    "/admin/explore/groups/ledger/",
+    "/admin/ask/?q=deploy+port&group=ledger",
+    "/admin/graph/",
+    "/admin/timeline/?group=ledger",
+    "/admin/groups/",
+    "/admin/groups/ledger/",
 ]
 
 
@@ -83,7 +83,7 @@ def test_what_is_stored_is_shown_as_text(page_as: PageAs, site: Site) -> None:
 
 def test_the_playground_by_keyboard_and_its_link(page_as: PageAs) -> None:
     page = page_as("alice")
-    page.goto("/admin/explore/recall/?group=ledger")
+    page.goto("/admin/ask/?group=ledger")
     page.get_by_label("Question").fill("what is the deploy port")
     page.keyboard.press("Enter")
     first = page.locator(".play-table tbody tr").first
@@ -105,7 +105,7 @@ def test_the_graph_is_walked_and_expanded_by_keyboard(page_as: PageAs, site: Sit
     )
     found = site.call("alice", "GET", "relations?of=Ines&group=ledger")["items"][0]
     page = page_as("alice")
-    page.goto(f"/admin/explore/graph/?of={found['subject']['id']}")
+    page.goto(f"/admin/graph/?of={found['subject']['id']}")
     nodes = page.locator(".graph-node")
     expect(nodes).to_have_count(2)
     page.locator(".graph-node", has_text="Ledger").focus()
@@ -136,7 +136,7 @@ def test_two_entities_are_merged_in_the_graph_and_taken_apart(
             {"subject": subject, "predicate": "writes", "object": object_, "group": "ledger"},
         )
     page = page_as("alice")
-    page.goto("/admin/explore/graph/?predicate=writes")
+    page.goto("/admin/graph/?predicate=writes")
     page.locator(".graph-node", has_text="Margareta").focus()
     page.keyboard.press("m")
     expect(page.locator("#graph-said")).to_contain_text("Margareta is marked")
@@ -157,7 +157,7 @@ def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: S
     old = site.store("The walrus port is 8081.", valid_from="2026-03-01T00:00:00Z")
     new = site.store("The walrus port is 8443.", valid_from="2026-05-01T00:00:00Z", supersedes=old)
     page = page_as("alice")
-    page.goto("/admin/explore/timeline/?words=walrus+port&group=ledger")
+    page.goto("/admin/timeline/?words=walrus+port&group=ledger")
     rows = {id_: page.locator(f".time-row[data-memory='{id_}']") for id_ in (old, new)}
     hidden = re.compile("time-hidden")
     expect(rows[old]).to_have_class(hidden)
@@ -213,5 +213,5 @@ def test_a_room_is_entered_from_the_dashboard_and_its_instructions_changed(page_
 def test_a_stranger_is_refused_a_group(page_as: PageAs, guard: Guard) -> None:
     guard.allow("404")
     page = page_as("charlie")
-    page.goto("/admin/explore/groups/ledger/")
+    page.goto("/admin/groups/ledger/")
     expect(page.get_by_role("heading", name="There is no group 'ledger'").last).to_be_visible()

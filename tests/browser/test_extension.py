@@ -35,11 +35,11 @@ def browser(driver: Playwright, replicas: Replicas, tmp_path: Path) -> Iterator[
 def code_of(site: Site, who: str) -> str:
     """A code as My account shows it to a person who is logged in."""
     session = f"sessionid={site.logins[who]}"
-    account = urllib.request.Request(f"{site.url}/app/account/", headers={"Cookie": session})
+    account = urllib.request.Request(f"{site.url}/admin/account/", headers={"Cookie": session})
     with urllib.request.urlopen(account) as page:
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())[1]
         cookie = page.headers["Set-Cookie"].split(";")[0]
-    address = f"{site.url}/app/account/browsers/pair/"
+    address = f"{site.url}/admin/account/browsers/pair/"
     headers = {"Cookie": f"{session}; {cookie}", "X-CSRFToken": token}
     with urllib.request.urlopen(urllib.request.Request(address, data=b"", headers=headers)) as page:
         return re.search(r"<output>(\d{3} \d{3})</output>", page.read().decode())[1]

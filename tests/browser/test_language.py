@@ -27,7 +27,7 @@ def test_pages_and_scripts_speak_the_chosen_language(
     page_as: PageAs, axe: Check, fits: Check, code: str
 ) -> None:
     page, words = page_as("alice"), SHOWN[code]
-    page.goto("/app/account/")
+    page.goto("/admin/account/")
     page.locator("#id_language").select_option(code)
     page.locator("form[action$='/preferences/'] [type=submit]").click()
     expect(page.get_by_role("status")).to_have_text(words["saved"])
@@ -42,7 +42,7 @@ def test_pages_and_scripts_speak_the_chosen_language(
     page.keyboard.press("Control+k")
     page.locator("#palette-input").fill("coffee machine")
     expect(page.locator("#palette-note")).to_contain_text(words["found"])
-    page.goto("/app/account/")
+    page.goto("/admin/account/")
     page.locator("#id_language").select_option("")
     page.locator("form[action$='/preferences/'] [type=submit]").click()
     expect(page.get_by_role("status")).to_have_text("Saved.")

@@ -105,7 +105,7 @@ def test_a_thread_is_offered_by_its_title_while_one_types(page_as: PageAs, site:
     page.keyboard.type("harbour")
     expect(page.get_by_role("option").first).to_contain_text("harbour-meeting")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/app/conversations/*/")
+    page.wait_for_url("**/admin/conversations/*/")
 
 
 def test_relations_alone_are_an_answer_on_the_page(page_as: PageAs, site: Site, axe: Check) -> None:

@@ -45,7 +45,7 @@ def test_a_text_from_right_to_left_begins_at_the_right(page_as: PageAs, site: Si
 
 def test_rare_filters_of_conversations_wait_behind_a_word(page_as: PageAs, axe: Check, fits: Check) -> None:
     page = page_as("mia", phone=True)
-    page.goto("/app/conversations/")
+    page.goto("/admin/conversations/")
     expect(page.get_by_label("Words")).to_be_visible()
     expect(page.get_by_label("From")).to_be_hidden()
     page.get_by_text("More filters").click()

@@ -52,12 +52,12 @@ def test_a_new_person_comes_in_through_the_provider_and_chooses_mail(
     page = page_as(None, phone=True)
     guard.allow("cdn.jsdelivr.net")  # the provider's own page asks for a style sheet
     guard.allow(f"{provider}/favicon.ico")  # which it lacks; a Chromium with a window asks for it
-    page.goto("/app/account/")
+    page.goto("/admin/account/")
     axe(page)
     fits(page)
     page.get_by_role("link", name="Log in with Example").click()
     page.get_by_role("button", name="s-ann").click()
-    expect(page).to_have_url("/app/account/")
+    expect(page).to_have_url("/admin/account/")
     expect(page.get_by_text("through single sign-on")).to_be_visible()
     page.get_by_label("Something waits for review").check()
     page.locator("form", has_text="Mail to").get_by_role("button", name="Save").click()
@@ -73,7 +73,7 @@ def test_a_superuser_adds_a_webhook_and_the_review_is_counted_live(
     page_as: PageAs, site: Site, axe: Check, fits: Check
 ) -> None:
     page = page_as("alice")
-    page.goto("/admin/explore/notifications/")
+    page.goto("/admin/settings/notifications/")
     page.get_by_role("link", name="Add a webhook").click()
     page.get_by_label("Name").fill("team chat")
     page.get_by_label("Address").fill("http://127.0.0.1:9/hook")
@@ -89,7 +89,7 @@ def test_a_superuser_adds_a_webhook_and_the_review_is_counted_live(
     fits(page)
     page.set_viewport_size({"width": 1280, "height": 860})
     page.clock.install()
-    page.goto("/admin/explore/notifications/")
+    page.goto("/admin/settings/notifications/")
     badge = page.locator("#nav-sidebar-apps .loci-count").first
     expect(badge).to_be_visible()
     before = badge.inner_text()

@@ -160,7 +160,7 @@ def test_findings_of_the_doctor_and_meanings_of_settings_follow_the_page_alone(
     doctor = client.get("/admin/maintenance/joblock/doctor/", **asked).content.decode()
     assert "alle angewendet" in doctor
     assert "noch nichts zu sichern" in doctor
-    settings = client.get("/admin/explore/settings/", **asked).content.decode()
+    settings = client.get("/admin/settings/instance/", **asked).content.decode()
     assert "Port, auf dem Loci lauscht." in settings
     details = {finding.check: finding.detail for finding in examine(operator(), quick=True).findings}
     assert (details["migrations"], details["backups"]) == ("all applied", "nothing to back up yet")

@@ -37,6 +37,6 @@ class Command(LociCommand):
             hint = f"Use --username or {NAME_VARIABLE}."
             raise InvalidInput("A name is needed.", hint=hint, field="username")
         password = typed_password() if is_interactive else os.environ.get(PASSWORD_VARIABLE)
-        change = PersonChange(email=options["email"], is_staff=True, is_superuser=True)
+        change = PersonChange(email=options["email"], is_superuser=True)
         user = add_person(operator(), name, change, password=password)
         return CommandAnswer({"user": user.username}, f"Created the superuser '{user}'.")

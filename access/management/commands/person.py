@@ -36,7 +36,7 @@ from access.tokens import operator
 
 EXAMPLES: Final = """\
 examples:
-  loci person add ann --member ledger=curator --staff      asks for a password; may enter the admin
+  loci person add ann --member ledger=curator              asks for a password
   loci person add bob --member ledger=contributor --generate
   loci person add cleo@example.org --link                  a one-time link, where they choose a password
   loci person list
@@ -66,7 +66,6 @@ def add(options: dict[str, Any]) -> CommandAnswer:
     roles = [_group_and_role(pair) for pair in options["member"]]
     values = PersonChange(
         email=options["email"],
-        is_staff=options["staff"] or options["superuser"],
         is_superuser=options["superuser"],
     )
     password = None if options["no_password"] or options["link"] else _read_password(options)
@@ -103,7 +102,6 @@ def change(options: dict[str, Any]) -> CommandAnswer:
     user = find_person(options["name"])
     values = PersonChange(
         email=options["email"],
-        is_staff=YES_NO.get(options["staff"] or ""),
         is_superuser=YES_NO.get(options["superuser"] or ""),
     )
     changed = change_person(operator(), user, values)
@@ -201,7 +199,6 @@ def _person_line(user: User) -> str:
         mark
         for mark, applies in (
             ("superuser", user.is_superuser),
-            ("staff", user.is_staff and not user.is_superuser),
             ("deactivated", not user.is_active),
             ("no password", not user.has_usable_password()),
         )
@@ -223,14 +220,13 @@ class PersonOut(Answer):
     user: Annotated[str, ShownAs("username")]
     email: str
     active: Annotated[bool, ShownAs("is_active")]
-    staff: Annotated[bool, ShownAs("is_staff")]
     superuser: Annotated[bool, ShownAs("is_superuser")]
     has_password: Annotated[bool, ShownAs(lambda user, _: user.has_usable_password())]
     last_login: datetime | None
     groups: Annotated[list[dict[str, str]], ShownAs(lambda user, _: _memberships(user))]
 
 
-STAFF, SUPERUSER = "may enter the admin", "has every right in every group"
+_SUPERUSER: Final = "has every right in every group"
 PASSWORD: Final = (
     flag("--password-stdin", "read the password from standard input"),
     flag("--generate", "generate a password and print it once"),
@@ -249,14 +245,13 @@ class Command(LociCommand):
     verbs = {
         "add": CommandVerb(
             add, "add a person",
-            (NAME, EMAIL, flag("--staff", STAFF), flag("--superuser", SUPERUSER), either(*PASSWORD, *LATER),
+            (NAME, EMAIL, flag("--superuser", _SUPERUSER), either(*PASSWORD, *LATER),
              many("--member", "GROUP=ROLE", f"group and role ({', '.join(Role.values)})")),
         ),
         "list": CommandVerb(_list_people, "list all people with their groups"),
         "change": CommandVerb(
             change, "change the named values",
-            (NAME, EMAIL, option("--staff", choices=YES_NO, help=STAFF),
-             option("--superuser", choices=YES_NO, help=SUPERUSER)),
+            (NAME, EMAIL, option("--superuser", choices=YES_NO, help=_SUPERUSER)),
         ),
         "deactivate": CommandVerb(
             deactivate, "deactivate a person: sessions end and tokens are revoked at once",

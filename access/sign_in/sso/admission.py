@@ -22,7 +22,7 @@ from access.sign_in.client_address import address_of
 from access.sign_in.login import BACKEND, log_success
 from access.sign_in.sessions import SignInWay, note_login
 from access.sign_in.sso.mapping import read_rules, wanted_roles
-from access.sign_in.users import PersonChange, add_person, change_person, log_about
+from access.sign_in.users import PersonChange, add_person, log_about
 
 log = logging.getLogger(__name__)
 ASK = "Ask an admin of Loci."
@@ -137,8 +137,6 @@ def _apply_groups(user: User, visitor: Visitor) -> None:
             set_member(actor, group, user=user, role=role)
         elif Membership.objects.filter(group=group, user=user).exists():
             remove_member(actor, group, user=user)
-    if chosen.curators and not user.is_superuser:
-        change_person(actor, user, PersonChange(is_staff=bool(visitor.groups & set(chosen.curators))))
 
 
 def _sign_in_actor(visitor: Visitor) -> Actor:

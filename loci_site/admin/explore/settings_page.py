@@ -1,4 +1,4 @@
-"""The settings as this process runs with them, read-only, for superusers."""
+"""The tiles of Settings, and the settings as this process runs with them, read-only, for superusers."""
 
 import os
 from itertools import groupby
@@ -10,7 +10,14 @@ from django.utils.translation import gettext
 
 from access.admin.caller import actor_of
 from loci_site.admin.explore.page import render_page
+from loci_site.admin.places import open_places
 from loci_site.config import effective_settings
+
+
+def settings_index(request: HttpRequest) -> HttpResponse:
+    """A tile for each page behind Settings that is shown to the reader."""
+    context = {"title": gettext("Settings"), "headings": open_places(request)}
+    return render_page(request, "tiles.html", context)
 
 
 def show_settings(request: HttpRequest) -> HttpResponse:

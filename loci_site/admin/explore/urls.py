@@ -1,4 +1,4 @@
-"""URLs of the explore pages, below the admin's."""
+"""URLs of the site's own pages, next to those of the models."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,22 +10,25 @@ from loci_site.admin.explore.export_list import export_list
 from loci_site.admin.explore.graph import expand_node, merge_entities, show_graph
 from loci_site.admin.explore.groups import list_groups, show_group
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
+from loci_site.admin.explore.palette import list_places
 from loci_site.admin.explore.playground import playground
-from loci_site.admin.explore.settings_page import show_settings
+from loci_site.admin.explore.settings_page import settings_index, show_settings
 from loci_site.admin.explore.timeline import find_recallable, show_timeline
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
-    ("recall/", playground, "explore_recall"),
+    ("ask/", playground, "explore_recall"),
     ("graph/", show_graph, "explore_graph"),
     ("graph/around/", expand_node, "explore_around"),
     ("graph/merge/", merge_entities, "explore_merge"),
     ("timeline/", show_timeline, "explore_timeline"),
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
-    ("settings/", show_settings, "explore_settings"),
-    ("notifications/", show_notifications, "explore_notifications"),
-    ("notifications/add/", add_webhook, "explore_webhook_add"),
-    ("notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
+    ("settings/", settings_index, "settings"),
+    ("settings/instance/", show_settings, "explore_settings"),
+    ("settings/notifications/", show_notifications, "explore_notifications"),
+    ("settings/notifications/add/", add_webhook, "explore_webhook_add"),
+    ("settings/notifications/<uuid:id_>/<str:action>/", act_on_webhook, "explore_webhook"),
+    ("palette/", list_places, "palette"),
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
 )
@@ -33,4 +36,4 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
 
 def explore_urls(wrap: Callable[[Any], Any]) -> list[URLPattern]:
     """URL patterns of the pages, each view wrapped with `wrap` (the site's admin_view)."""
-    return [path(f"explore/{address}", wrap(view), name=name) for address, view, name in PAGES]
+    return [path(address, wrap(view), name=name) for address, view, name in PAGES]

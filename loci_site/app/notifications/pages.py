@@ -19,7 +19,7 @@ from loci_site.app.notifications.choices import (
 )
 from loci_site.app.notifications.models import Delivery
 from loci_site.app.notifications.senders import is_mail_on
-from loci_site.app.page import own_user, workspace_page
+from loci_site.app.page import framed_page, own_user
 
 SHOWN = 5  # of one's own deliveries
 
@@ -35,7 +35,7 @@ def notification_context(request: HttpRequest, user: User) -> dict[str, Any]:
     }
 
 
-@workspace_page
+@framed_page
 @require_POST
 def save_events(request: HttpRequest) -> HttpResponse:
     """Store the events about which the caller gets mail."""
@@ -45,7 +45,7 @@ def save_events(request: HttpRequest) -> HttpResponse:
     return redirect("people:account")
 
 
-@workspace_page
+@framed_page
 @require_POST
 def test_mail(request: HttpRequest) -> HttpResponse:
     user = own_user(request)

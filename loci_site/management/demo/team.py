@@ -154,14 +154,14 @@ def live(team: _Team, stored: list[StoreResult]) -> None:
 def _make_people(password: str) -> dict[str, User]:
     """Make five people: an owner, a curator, a contributor, a reader, and one who belongs nowhere.
 
-    alice may do everything; alice, bob and charlie may enter the admin; mia and vera only the workspace.
+    alice may do everything; the others what their roles in groups allow.
     """
     return {
         "alice": User.objects.create_superuser("alice", password=password),
-        "bob": User.objects.create_user("bob", password=password, is_staff=True),
+        "bob": User.objects.create_user("bob", password=password),
         "mia": User.objects.create_user("mia", password=password),
         "vera": User.objects.create_user("vera", password=password),
-        "charlie": User.objects.create_user("charlie", password=password, is_staff=True),
+        "charlie": User.objects.create_user("charlie", password=password),
     }
 
 

@@ -1,7 +1,7 @@
-/* The search palette: live search over everything the user may see, with Ctrl-K or ⌘K on every admin page.
+/* The search palette: live search over everything the user may see, with Ctrl-K or ⌘K on every page.
 
-   Keyword search runs at once, semantic search when typing pauses. Sidebar pages are matched here. Answers to an
-   outdated query are ignored. */
+   Keyword search runs at once, semantic search when typing pauses. Pages, groups and people are read once and matched
+   here. Answers to an outdated query are ignored. */
 
 (() => {
   const WORDS_MS = 60; // after the last letter
@@ -16,7 +16,7 @@
     const input = dialog.querySelector("#palette-input");
     const list = dialog.querySelector("#palette-list");
     const note = dialog.querySelector("#palette-note");
-    const pages = sidebarPages();
+    let places = [], people = [], isRead = false; // when the palette first opens
     let chosen = -1;
     let timers = [];
     let latest = 0;
@@ -28,6 +28,17 @@
       dialog.showModal();
       input.select();
       typed();
+      readPlaces();
+    }
+
+    async function readPlaces() {
+      if (isRead) return;
+      isRead = true;
+      try {
+        const response = await fetch(dialog.dataset.places, { headers: { Accept: "application/json" } });
+        ({ places, people } = await response.json());
+      } catch { isRead = false; return; }
+      show(latest, found, input.value.trim());
     }
 
     function close() {
@@ -79,9 +90,9 @@
       if (text.length < LEAST) titled = [];
       if (!items.length) found = [];
       const wanted = text.toLowerCase();
-      const fitting = pages.filter((page) => !wanted || page.label.toLowerCase().includes(wanted)).slice(0, wanted ? 4 : 20);
+      const fitting = wanted ? [...places, ...people].filter((place) => place.title.toLowerCase().includes(wanted)).slice(0, 6) : places;
       const keep = chosen >= 0 && list.children[chosen] ? list.children[chosen].dataset.href : "";
-      list.replaceChildren(...items.map(memoryOption), ...titled.map(threadOption), ...fitting.map(pageOption), ...(wanted.length >= LEAST ? [askOption(text)] : []));
+      list.replaceChildren(...items.map(memoryOption), ...titled.map(threadOption), ...fitting.map(placeOption), ...(wanted.length >= LEAST ? [askOption(text)] : []));
       [...list.children].forEach((option, at) => { option.id = `palette-option-${at}`; });
       input.setAttribute("aria-expanded", String(list.children.length > 0));
       const again = [...list.children].findIndex((option) => option.dataset.href === keep);
@@ -99,13 +110,13 @@
       return option(dialog.dataset.thread.replace("ID", thread.id), "forum", marked(thread.text, thread.marks), [t("Thread"), thread.group, thread.date].join(" · "));
     }
 
-    function pageOption(page) {
-      return option(page.href, page.icon, document.createTextNode(page.label), t("page"));
+    function placeOption(place) {
+      return option(place.url, place.icon, document.createTextNode(place.title), place.about);
     }
 
     function askOption(text) {
       const href = `${dialog.dataset.recall}?${new URLSearchParams({ q: text })}`;
-      return option(href, "science", document.createTextNode(t("Try in the playground: {text}", { text })), t("recall"));
+      return option(href, "psychology_alt", document.createTextNode(t("Ask: {text}", { text })), t("recall"));
     }
 
     function option(href, icon, text, details, isFaded = false) {
@@ -164,16 +175,6 @@
   }
 
   const ICONS = { episodic: "event", semantic: "neurology", procedural: "checklist", entity: "category" };
-
-  function sidebarPages() {
-    return [...document.querySelectorAll("#nav-sidebar a[href^='/'], nav a[href^='/admin/'], aside a[href^='/admin/']")]
-      .map((link) => {
-        const icon = link.querySelector(".material-symbols-outlined");
-        const label = [...link.querySelectorAll("span")].map((span) => span.textContent.trim()).find((text, at, all) => text && (!icon || text !== icon.textContent.trim() || all.length === 1)) || link.textContent.trim();
-        return { href: link.getAttribute("href"), icon: icon ? icon.textContent.trim() : "arrow_forward", label };
-      })
-      .filter((page, at, all) => page.label && all.findIndex((other) => other.href === page.href) === at);
-  }
 
   function element(name, kind, attributes = {}) {
     const made = document.createElement(name);

@@ -86,7 +86,6 @@ def test_what_is_tried_while_locked_is_not_counted(alice: User, clock: time_mach
 
 
 def test_a_lock_is_for_the_name_and_the_address_together(alice: User, bob: User) -> None:
-    User.objects.filter(pk=bob.pk).update(is_staff=True)
     for _ in range(5):
         log_in("alice", "wrong")
     assert not is_in(log_in("ALICE ", PASSWORD))
@@ -161,7 +160,6 @@ def test_a_superuser_lifts_a_lock_in_the_browser(alice: User, bob: User, charlie
     page = f"/admin/access/attempts/{row.id}/lift/"
     owner, member = Client(), Client()
     owner.force_login(alice)
-    User.objects.filter(pk=charlie.pk).update(is_staff=True)
     member.force_login(User.objects.get(pk=charlie.pk))
     assert member.get("/admin/access/attempts/").status_code == 403
     assert member.post(page).status_code == 404
@@ -226,9 +224,9 @@ def test_ones_own_password_is_in_the_audit_log_once_it_is_another(alice: User) -
     owner = Client()
     owner.force_login(alice)
     new = {"new_password1": "an0ther-long-one", "new_password2": "an0ther-long-one"}
-    owner.post("/admin/password_change/", {"old_password": "wrong", **new})
+    owner.post("/admin/account/password/", {"old_password": "wrong", **new})
     assert not AuditEntry.objects.filter(operation="person").exists()
-    owner.post("/admin/password_change/", {"old_password": PASSWORD, **new})
+    owner.post("/admin/account/password/", {"old_password": PASSWORD, **new})
     row = AuditEntry.objects.get(operation="person")
     assert (row.actor, said(row)) == ("alice", {"action": "password", "by_themselves": True})
 

@@ -20,8 +20,7 @@ Remember = Callable[..., Memory]
 
 
 def browser_of(user: User) -> Client:
-    """A browser in which a staff user is logged in."""
-    User.objects.filter(pk=user.pk).update(is_staff=True)
+    """A browser in which the user is logged in."""
     client = Client(raise_request_exception=False)
     client.force_login(user)
     return client

@@ -11,7 +11,7 @@ from tests.people import person
 
 
 def get(client: Client, address: str, *, status: int = 200, **asked: Any) -> Any:
-    answer = client.get(f"/admin/explore/{address}", asked)
+    answer = client.get(f"/admin/{address}", asked)
     assert answer.status_code == status, (address, answer.status_code, answer.content[:300])
     return answer
 

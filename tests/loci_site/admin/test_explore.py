@@ -33,7 +33,7 @@ MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
 def test_nobody_sees_them_without_a_login(client: Client, ledger: Group) -> None:
     for page in [*PAGES, "graph/around/", "timeline/then/"]:
-        answer = client.get(f"/admin/explore/{page}")
+        answer = client.get(f"/admin/{page}")
         assert answer.status_code == 302, page
         assert "login" in answer.headers["Location"]
 
@@ -216,7 +216,7 @@ def test_a_room_shows_what_an_agent_gets_and_who_belongs_there(
 
 
 def test_an_admin_changes_the_instructions(owner: Client, member: Client, ledger: Group) -> None:
-    address = "/admin/explore/groups/ledger/"
+    address = "/admin/groups/ledger/"
     answer = owner.post(address, {"instructions": "Write amounts in cents.\r\nAlways."}, follow=True)
     assert "Agents get these instructions from now on." in answer.content.decode()
     ledger.refresh_from_db()
@@ -274,7 +274,7 @@ def test_twenty_rows_cost_as_many_queries_as_two(
 
 def test_every_page_of_the_admin_has_the_search(owner: Client, remember: Remember) -> None:
     remember("something")
-    for page in ("/admin/", "/admin/memories/memory/", "/admin/explore/graph/"):
+    for page in ("/admin/", "/admin/memories/memory/", "/admin/graph/"):
         body = owner.get(page).content.decode()
         assert 'id="palette"' in body
         assert "loci/palette.js" in body

@@ -89,7 +89,7 @@ def test_the_memories_behind_a_node_are_those_that_prove_or_name_it(
 
 def merge(client: Client, what: str, one: Memory, other: Memory, *, status: int = 200) -> dict[str, Any]:
     body = {"what": what, "from": str(one.id), "into": str(other.id)}
-    answer = client.post("/admin/explore/graph/merge/", json.dumps(body), content_type="application/json")
+    answer = client.post("/admin/graph/merge/", json.dumps(body), content_type="application/json")
     assert answer.status_code == status, answer.content
     told: dict[str, Any] = json.loads(answer.content)
     return told
@@ -128,14 +128,12 @@ def test_who_may_merge_and_what_is_refused(
     assert merge(owner, "burn", one, other, status=422)["field"] == "what"
     assert merge(owner, "merge", one, one, status=409)["message"]
     for body in ("", "[1]", '{"what": 5}', "{"):
-        answer = owner.post("/admin/explore/graph/merge/", body, content_type="application/json")
+        answer = owner.post("/admin/graph/merge/", body, content_type="application/json")
         assert answer.status_code == 422
-    assert owner.get("/admin/explore/graph/merge/").status_code == 405
+    assert owner.get("/admin/graph/merge/").status_code == 405
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(alice)
-    assert (
-        strict.post("/admin/explore/graph/merge/", "{}", content_type="application/json").status_code == 403
-    )
+    assert strict.post("/admin/graph/merge/", "{}", content_type="application/json").status_code == 403
     assert set(Memory.objects.filter(type="entity").values_list("state", flat=True)) == {"live"}
 
 

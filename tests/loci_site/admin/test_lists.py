@@ -61,7 +61,7 @@ def test_an_invalid_day_is_named(owner: Client) -> None:
 
 
 def exported(client: Client, form: str, **asked: str) -> str:
-    answer = client.get(f"/admin/explore/export/{form}/", asked)
+    answer = client.get(f"/admin/export/{form}/", asked)
     assert answer.status_code == 200, answer.content[:300]
     assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
     return answer.content.decode()
@@ -108,17 +108,17 @@ def test_too_much_and_unknown_forms_are_refused(
     remember("one")
     remember("two")
     monkeypatch.setattr(carrying, "MAX_ROWS", 1)
-    answer = owner.get("/admin/explore/export/csv/")
+    answer = owner.get("/admin/export/csv/")
     assert answer.status_code == 422
     assert "more than 1 memories" in answer.content.decode()
     assert len(exported(owner, "jsonl", q="one").splitlines()) == 1
-    assert owner.get("/admin/explore/export/exe/").status_code == 422
-    assert owner.get("/admin/explore/export/csv/", {"pinned__exact": "maybe"}).status_code == 422
-    assert owner.get("/admin/explore/export/csv/", {"group__members": "1"}).status_code == 422
+    assert owner.get("/admin/export/exe/").status_code == 422
+    assert owner.get("/admin/export/csv/", {"pinned__exact": "maybe"}).status_code == 422
+    assert owner.get("/admin/export/csv/", {"group__members": "1"}).status_code == 422
     assert AuditEntry.objects.filter(operation="export").count() == 1
 
 
 def test_the_list_offers_itself_as_a_file_with_its_filters(owner: Client, remember: Remember) -> None:
     remember("one")
     body = owner.get("/admin/memories/memory/?type__exact=semantic").content.decode()
-    assert "/admin/explore/export/csv/?type__exact=semantic" in body
+    assert "/admin/export/csv/?type__exact=semantic" in body

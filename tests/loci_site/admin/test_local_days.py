@@ -230,10 +230,10 @@ def test_days_of_the_conversations_are_local_and_whole(
         Thread.objects.filter(name=thread).update(active_at=utc(2026, 5, day, hour, minute))
 
     def listed(**asked: str) -> int:
-        return len(owner.get("/app/conversations/", asked).context["rows"])
+        return len(owner.get("/admin/conversations/", asked).context["rows"])
 
     assert listed() == 4
     assert listed(after="2026-05-02", before="2026-05-02") == 2
     assert listed(after="2026-05-02") == 3
     assert listed(after="2026-05-02T00:01") == 2
-    assert owner.get("/app/conversations/", {"after": "soon"}).status_code in (400, 422)
+    assert owner.get("/admin/conversations/", {"after": "soon"}).status_code in (400, 422)

@@ -180,7 +180,6 @@ def test_recall_before_and_after_is_shown(owner: Client, stranger: Client, remem
 
 def test_nothing_is_done_by_get_or_without_the_token(alice: User, waits: Memory) -> None:
     strict = Client(enforce_csrf_checks=True)
-    User.objects.filter(pk=alice.pk).update(is_staff=True)
     strict.force_login(alice)
     for page in ("decide", "undo", "many"):
         assert strict.get(f"{PAGE}{page}/").status_code == 405

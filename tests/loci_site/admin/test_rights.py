@@ -4,11 +4,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from access.groups.members import set_member
 from access.models import ApiToken, AuditEntry, Group
+from access.tokens import operator
 from memories.lifecycle.verbs import VERBS
 from memories.models import Link, LinkKind
 from memories.review.links import close_link
-from tests.loci_site.admin.conftest import Remember, page
+from tests.loci_site.admin.conftest import Remember, browser_of, page
 from tests.people import make_token, person
 
 
@@ -17,9 +19,19 @@ def test_nobody_sees_anything_without_logging_in(db: None) -> None:
         assert Client().get(address)["Location"].startswith("/admin/login/")
 
 
-def test_who_is_no_staff_member_is_sent_to_the_login(charlie: User) -> None:
-    client = Client()
-    client.force_login(charlie)
+def test_who_may_only_read_enters_and_sees_her_rows(charlie: User, ledger: Group, remember: Remember) -> None:
+    set_member(operator(), ledger, user=charlie, role="viewer")
+    client, mine, foreign = browser_of(charlie), remember("Ours."), remember("Theirs.", group="garden")
+    listed = client.get("/admin/memories/memory/").content.decode()
+    assert str(mine.id) in listed
+    assert str(foreign.id) not in listed
+    assert client.get(page(mine)).status_code == 200
+    assert client.get("/admin/memories/memory/add/").status_code == 403
+
+
+def test_a_switched_off_account_is_sent_to_the_login(charlie: User) -> None:
+    client = browser_of(charlie)
+    User.objects.filter(pk=charlie.pk).update(is_active=False)
     assert client.get("/admin/memories/memory/").status_code == 302
 
 

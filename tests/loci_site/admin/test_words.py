@@ -110,12 +110,12 @@ def test_groups_are_listed_with_what_waits_and_who_sees_them(owner: Client) -> N
 def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin(
     owner: Client, stranger: Client
 ) -> None:
-    assert "Create the first group" in text_of(owner, "/admin/explore/groups/")
+    assert "Create the first group" in text_of(owner, "/admin/groups/")
     assert "Create the first one" in text_of(owner, "/app/")
     refused = owner.get("/app/new/")
     assert refused.status_code == 403
     assert "There is no group to store in yet." in refused.content.decode()
-    assert "You belong to no group yet" in text_of(stranger, "/admin/explore/groups/")
+    assert "You belong to no group yet" in text_of(stranger, "/admin/groups/")
     assert (
         "You belong to no group, so there is nowhere to store." in stranger.get("/app/new/").content.decode()
     )

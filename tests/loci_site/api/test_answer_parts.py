@@ -98,7 +98,7 @@ def ask(owner: Caller, alice: User, face: str) -> Ask:
         ),
         "command, text": by_command,
         "page": page("/app/"),
-        "playground": page("/admin/explore/recall/"),
+        "playground": page("/admin/ask/"),
     }
     return faces[face]
 

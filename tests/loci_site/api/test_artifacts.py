@@ -94,8 +94,6 @@ def test_every_face_finds_files_only_when_asked(rest: Caller, bob: User, ledger:
 
 def test_a_file_is_sent_in_the_browser_and_its_page_shows_what_it_proves(bob: User, ledger: Group) -> None:
     browser = Client()
-    bob.is_staff = True
-    bob.save()
     browser.force_login(bob)
     packed = io.BytesIO()
     with ZipFile(packed, "w") as zipped:
@@ -141,8 +139,6 @@ def test_a_curator_releases_a_held_chunk_on_the_page_of_its_file(
     address = f"/admin/sources/artifact/{chunk.artifact.id}/change/"
     owner, member = Client(), Client()
     owner.force_login(alice)
-    bob.is_staff = True
-    bob.save()
     member.force_login(bob)
     assert 'value="release"' not in member.get(address).content.decode()
     refused = member.post(address, {"do": "release", "chunk": str(chunk.id)}, follow=True)

@@ -19,7 +19,7 @@ PASSWORD = "a-long-password"
 
 
 def browser_of(user: User) -> Client:
-    """A browser in which that person is logged in; nobody here may enter the admin."""
+    """A browser in which that person is logged in."""
     client = Client(raise_request_exception=False)
     client.force_login(user)
     return client

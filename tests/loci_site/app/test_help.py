@@ -8,7 +8,7 @@ from django.test import Client
 from loci_site.app.help import HELP_FOR, all_pages, heading_id, render_markdown, search
 from tests.settings import REPOSITORY
 
-ANCHOR = re.compile(r'href="/help/([^"#]*)/(?:#([^"]*))?"')
+ANCHOR = re.compile(r'href="/admin/help/([^"#]*)/(?:#([^"]*))?"')
 
 
 def ids(name: str) -> set[str]:
@@ -60,16 +60,20 @@ def test_each_page_of_loci_has_its_documentation(member: Client) -> None:
         name, _, part = doc.partition("#")
         assert name in all_pages(), prefix
         assert not part or part in ids(name), prefix
-    answer = member.get("/help/for/?page=/app/account/password/")
-    assert answer.headers["Location"] == "/help/how-to/use-the-browser/#my-account"
-    assert member.get("/help/for/?page=https://evil.example/").headers["Location"].startswith("/help/how-to/")
+    answer = member.get("/admin/help/for/?page=/admin/account/password/")
+    assert answer.headers["Location"] == "/admin/help/how-to/use-the-browser/#my-account"
+    assert (
+        member.get("/admin/help/for/?page=https://evil.example/")
+        .headers["Location"]
+        .startswith("/admin/help/how-to/")
+    )
 
 
 def test_pages_are_read_and_nothing_else_is(member: Client) -> None:
-    page = member.get("/help/how-to/review/").content.decode()
+    page = member.get("/admin/help/how-to/review/").content.decode()
     assert '<h1 id="' in page
     for name in ("../README", "how-to/../../README", "dev/architecture", "nothing"):
-        assert member.get(f"/help/{name}/").status_code == 404
+        assert member.get(f"/admin/help/{name}/").status_code == 404
 
 
 def test_the_search_wants_all_words_and_prefers_titles(member: Client) -> None:
@@ -78,7 +82,7 @@ def test_the_search_wants_all_words_and_prefers_titles(member: Client) -> None:
     behind = [each.page.name.startswith("reference/") for each in search("undo")]
     assert True in behind
     assert behind == sorted(behind), "the reference comes last"
-    shown = member.get("/help/?q=one-time+link").content.decode()
+    shown = member.get("/admin/help/?q=one-time+link").content.decode()
     assert "People and rights" in shown
 
 
@@ -104,8 +108,8 @@ def test_a_question_finds_its_page_first(question: str, name: str) -> None:
 
 
 def test_the_list_has_every_page_once_under_a_heading(member: Client) -> None:
-    html = member.get("/help/").content.decode()
-    listed = re.findall(r'<li><a href="/help/([^"]*)/">', html)
+    html = member.get("/admin/help/").content.decode()
+    listed = re.findall(r'<li><a class="loci-link" href="/admin/help/([^"]*)/">', html)
     assert listed == list(all_pages())
 
 

@@ -19,14 +19,14 @@ PAGES = {
     "notifications-test": "account/notifications/test/",
     "password": "account/password/",
     "connect-client": "account/connect/",
-    "new-token": "account/tokens/new/",
     "end-others": "account/sessions/end-others/",
     "pair-browser": "account/browsers/pair/",
     "conversations": "conversations/",
     "my-data": "account/data/",
 }
+FORMER = {"search", "mine", "new"}
 HELP = {"help", "help-for", "help-page"}
-OF_AN_ACCOUNT = {"revoke-token", "end-session"}
+OF_AN_ACCOUNT = {"end-session"}
 OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
 OF_A_CONVERSATION = {
     "conversation": "",
@@ -39,30 +39,32 @@ OF_A_CONVERSATION = {
 OPEN = {"home", "login", "logout", "invited", "oidc", "oidc-callback"}
 
 
+def place_of(name: str) -> str:
+    """The former address of a page that is not in the site's frame yet, else the one in it."""
+    return f"/{'app' if name in FORMER else 'admin'}/{PAGES[name]}"
+
+
 def address(memory: Memory, name: str = "memory") -> str:
     return f"/app/memories/{memory.id}/{OF_A_MEMORY[name]}"
 
 
 def test_every_address_is_known_to_these_tests() -> None:
-    assert {pattern.name for pattern in urlpatterns} == OPEN | set(PAGES) | set(
+    assert {pattern.name for pattern in urlpatterns if pattern.name} == OPEN | set(PAGES) | set(
         OF_A_MEMORY
     ) | OF_AN_ACCOUNT | HELP | set(OF_A_CONVERSATION)
 
 
-@pytest.mark.parametrize("place", [*(f"/app/{place}" for place in PAGES.values()), "/app/memories/x/"])
+@pytest.mark.parametrize("place", [*map(place_of, PAGES), "/app/memories/x/"])
 def test_nobody_is_led_to_the_login_and_back(client: Client, db: None, place: str) -> None:
     answer = client.get(place)
     assert (answer.status_code, answer.headers["Location"]) == (302, f"/login/?next={place}")
 
 
-def test_a_login_leads_a_member_to_the_search_and_a_curator_to_the_admin(
-    client: Client, bob: User, charlie: User
-) -> None:
-    User.objects.filter(pk=charlie.pk).update(is_staff=True)
+def test_a_login_leads_everybody_to_the_one_site(client: Client, bob: User, charlie: User) -> None:
     assert client.get("/").headers["Location"] == "/login/"
-    for name, place in [("bob", "/app/"), ("charlie", "/admin/")]:
+    for name in ("bob", "charlie"):
         client.post("/login/", {"username": name, "password": "a-long-password"})
-        assert client.get("/").headers["Location"] == place
+        assert client.get("/").headers["Location"] == "/admin/"
         client.post("/logout/")
         assert client.get("/").headers["Location"] == "/login/"
 
@@ -104,14 +106,14 @@ def test_what_may_be_done_with_a_conversation(
     for client in (viewer, stranger):
         for memory in (own, foreign):
             assert memory.thread is not None
-            at = f"/app/conversations/{memory.thread.id}/"
+            at = f"/admin/conversations/{memory.thread.id}/"
             assert client.get(at).status_code == (200 if (client is viewer and memory is own) else 404)
             for name in ("move", "tags", "delete"):
                 sent = {"group": "ledger", "tags": "x"}
                 assert client.post(f"{at}{name}/", sent).status_code in (403, 404)
     assert list(Thread.objects.values()) == before
     assert foreign.thread is not None
-    assert str(foreign.thread.id) not in member.get("/app/conversations/").content.decode()
+    assert str(foreign.thread.id) not in member.get("/admin/conversations/").content.decode()
 
 
 @pytest.mark.parametrize("who", ["viewer", "stranger"])
@@ -159,7 +161,7 @@ def test_who_only_reads_is_told_how_to_get_the_right(viewer: Client) -> None:
     assert "contributor" in answer.content.decode()
 
 
-@pytest.mark.parametrize("name", [*PAGES, "login"])
+@pytest.mark.parametrize("name", [*FORMER, "login"])
 def test_each_page_allows_itself_nothing_from_elsewhere_and_nothing_inline(member: Client, name: str) -> None:
     answer = member.get(reverse(f"people:{name}"))
     policy = dict(
@@ -171,6 +173,34 @@ def test_each_page_allows_itself_nothing_from_elsewhere_and_nothing_inline(membe
     body = answer.content.decode()
     assert " style=" not in body
     assert body.count("<script") == body.count("<script src=")
+
+
+@pytest.mark.parametrize("name", PAGES.keys() - FORMER)
+def test_a_page_of_ones_own_is_in_no_cache_and_runs_nothing_inline(member: Client, name: str) -> None:
+    answer = member.get(reverse(f"people:{name}"))
+    assert answer.headers["Cache-Control"] == "no-store, private"
+    body = answer.content.decode()
+    assert body.count("<script") == body.count("<script src=")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/app/account/?x=1", "/admin/account/?x=1"),
+        ("/app/account/tokens/new/", "/admin/access/apitoken/add/"),
+        ("/app/conversations/7/move/", "/admin/conversations/7/move/"),
+        ("/help/how-to/review/", "/admin/help/how-to/review/"),
+        ("/help/", "/admin/help/"),
+        ("/admin/explore/recall/?q=sail&group=ledger", "/admin/ask/?q=sail&group=ledger"),
+        ("/admin/explore/groups/ledger/", "/admin/groups/ledger/"),
+        ("/admin/explore/settings/", "/admin/settings/instance/"),
+        ("/app/what/was/never/there/", "/admin/"),
+    ],
+)
+def test_former_addresses_lead_on_for_good(client: Client, old: str, new: str) -> None:
+    answer = client.get(old)
+    assert (answer.status_code, answer.headers["Location"]) == (301, new)
+    assert client.post(old).status_code == 405
 
 
 @pytest.mark.parametrize("method", ["put", "delete", "patch"])
@@ -201,13 +231,3 @@ def test_a_curator_is_led_to_where_they_wanted_to_go(client: Client, alice: User
     form = {"username": "alice", "password": "a-long-password", "next": place}
     assert client.post("/login/", form).headers["Location"] == place
     assert client.get("/admin/login/", {"next": place}).headers["Location"] == place
-
-
-def test_who_may_not_enter_the_admin_is_told_so_and_goes_round_in_no_circle(
-    client: Client, bob: User
-) -> None:
-    form = {"username": "bob", "password": "a-long-password", "next": "/admin/"}
-    assert client.post("/login/", form).headers["Location"] == "/"
-    seen = client.get("/admin/memories/memory/", follow=True)
-    assert seen.redirect_chain[-1][0] == "/app/"
-    assert "The admin is for curators" in seen.content.decode()

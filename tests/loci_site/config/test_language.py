@@ -34,14 +34,14 @@ PAGES = (
     ("/admin/access/auditentry/", "Audit-Log", "审计日志"),
     ("/admin/maintenance/run/", "Wartungsläufe", "维护运行"),
     ("/admin/maintenance/joblock/", "Zeitplan", "计划任务"),
-    ("/admin/explore/groups/", "Gruppen", "组"),
-    ("/admin/explore/timeline/", "Zeitachse", "时间线"),
-    ("/admin/explore/recall/", "Abruf-Labor", "召回试验场"),
+    ("/admin/groups/", "Gruppen", "组"),
+    ("/admin/timeline/", "Zeitachse", "时间线"),
+    ("/admin/ask/", "Abruf-Labor", "召回试验场"),
     ("/admin/memories/memory/add/", "Neue Erinnerung", "新建记忆"),
     ("/app/", "Suche", "搜索"),
     ("/app/mine/", "Meine", "我的"),
     ("/app/new/", "Neue Erinnerung", "新建记忆"),
-    ("/app/account/", "Mein Konto", "我的账户"),
+    ("/admin/account/", "Mein Konto", "我的账户"),
 )
 
 
@@ -81,12 +81,12 @@ def test_visitors_see_the_language_of_their_browser(path: str, german: str) -> N
 
 def test_the_account_counts_more_than_the_browser(browser: Client, alice: User) -> None:
     form = {"language": "de", "theme": "", "time_zone": "", "shortcuts": "on"}
-    saved = browser.post("/app/account/preferences/", form, headers=CHINESE, follow=True)
+    saved = browser.post("/admin/account/preferences/", form, headers=CHINESE, follow=True)
     assert "Gespeichert." in saved.content.decode()
-    assert "Mein Konto" in browser.get("/app/account/", headers=CHINESE).content.decode()
+    assert "Mein Konto" in browser.get("/admin/account/", headers=CHINESE).content.decode()
     Preference.objects.update(language="")
-    assert "我的账户" in browser.get("/app/account/", headers=CHINESE).content.decode()
-    assert "My account" in browser.get("/app/account/", headers={"Accept-Language": "sv"}).content.decode()
+    assert "我的账户" in browser.get("/admin/account/", headers=CHINESE).content.decode()
+    assert "My account" in browser.get("/admin/account/", headers={"Accept-Language": "sv"}).content.decode()
 
 
 def test_an_unknown_language_is_refused(alice: User) -> None:

@@ -45,10 +45,9 @@ def test_a_password_is_not_among_them(tmp_path: Path, password: str) -> None:
 
 
 def test_the_page_is_for_superusers(alice: User, bob: User) -> None:
-    User.objects.update(is_staff=True)
     owner, curator = Client(), Client()
     owner.force_login(alice)
     curator.force_login(bob)
-    shown = owner.get("/admin/explore/settings/").content.decode()
+    shown = owner.get("/admin/settings/instance/").content.decode()
     assert "prepare_threshold" in shown
-    assert curator.get("/admin/explore/settings/").status_code == 403
+    assert curator.get("/admin/settings/instance/").status_code == 403

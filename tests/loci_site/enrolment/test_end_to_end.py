@@ -77,7 +77,7 @@ def line_for(server: Running, client: str) -> str:
         )
 
     post("/login/", username="nora", password=server.password)  # type: ignore[attr-defined]
-    page = post("/app/account/connect/", client=client)
+    page = post("/admin/account/connect/", client=client)
     return unescape(re.findall(r"<pre[^>]*>(python3 .*?)</pre>", page, re.S)[0])
 
 

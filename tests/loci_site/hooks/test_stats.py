@@ -38,8 +38,6 @@ def test_counts_of_injected_used_captured_and_approved(hooks: HookClient, alice:
     assert hook_stats(person(charlie)).injected == 0
     assert json.loads(command("hook", "stats", "--json", "--group", "ledger"))["injected"] == 2
     assert "captured  3: 1 approved, 1 rejected, 1 waiting" in command("hook", "stats")
-    alice.is_staff = True
-    alice.save()
     browser = Client()
     browser.force_login(alice)
     assert "2 in 1 session, " in browser.get("/admin/").content.decode()

@@ -17,7 +17,7 @@ def test_the_first_admin_can_log_in_and_the_first_token_is_an_agents() -> None:
     first = create_first_access()
     assert first is not None
     admin = User.objects.get()
-    assert (admin.username, admin.is_superuser, admin.is_staff) == ("admin", True, True)
+    assert (admin.username, admin.is_superuser) == ("admin", True)
     assert admin.check_password(first.password)
     actor = actor_for_secret(first.token)
     assert actor.all_groups

@@ -53,7 +53,6 @@ def test_a_person_is_made_with_groups_and_a_password_from_standard_input(ledger:
         "ann@example.org",
         "--member",
         "ledger=curator",
-        "--staff",
         "--password-stdin",
     )
     assert "ann" in said
@@ -61,7 +60,7 @@ def test_a_person_is_made_with_groups_and_a_password_from_standard_input(ledger:
     assert STRONG not in said
     ann = User.objects.get(username="ann")
     assert authenticate(username="ann", password=STRONG) == ann
-    assert (ann.is_staff, ann.is_superuser, ann.memberships.get().role) == (True, False, "curator")
+    assert (ann.is_superuser, ann.memberships.get().role) == (False, "curator")
     assert logged() == [
         {
             "action": "create",
@@ -69,7 +68,6 @@ def test_a_person_is_made_with_groups_and_a_password_from_standard_input(ledger:
                 "username": ["", "ann"],
                 "email": ["", "ann@example.org"],
                 "is_active": ["", True],
-                "is_staff": ["", True],
             },
         }
     ]
@@ -152,13 +150,13 @@ def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) ->
     assert (logged(), Client().get("/api/groups", **ask).status_code) == ([], 200)
     assert answer("person", "deactivate", "bob")["ended_tokens"] == 1
     assert Client().get("/api/groups", **ask).status_code == 401
-    assert browser.get("/app/").status_code == 302
+    assert browser.get("/admin/").status_code == 302
     assert "deactivated" in run("person", "list")
     with pytest.raises(CommandError, match="deactivated already"):
         run("person", "deactivate", "bob")
     assert "tokens stay revoked" in run("person", "activate", "bob")
     assert Client().get("/api/groups", **ask).status_code == 401
-    assert browser.get("/app/").status_code == 302
+    assert browser.get("/admin/").status_code == 302
     with pytest.raises(CommandError, match="active already"):
         run("person", "activate", "bob")
     assert [row["changes"] for row in logged()] == [
@@ -176,12 +174,12 @@ def test_the_last_superuser_stays(alice: User) -> None:
 
 
 def test_rights_of_a_person_are_changed_and_named(bob: User) -> None:
-    assert "Now bob" in run("person", "change", "bob", "--superuser", "yes", "--staff", "yes")
-    assert "nothing was changed" in run("person", "change", "bob", "--staff", "yes")
+    assert "Now bob" in run("person", "change", "bob", "--superuser", "yes")
+    assert "nothing was changed" in run("person", "change", "bob", "--superuser", "yes")
     assert answer("person", "change", "bob", "--email", "bob@example.org")["changed"] == ["email"]
     assert len(logged()) == 2
     with pytest.raises(CommandError, match="Existing users: alice, bob"):
-        run("person", "change", "eve", "--staff", "yes")
+        run("person", "change", "eve", "--superuser", "yes")
 
 
 def test_nobody_but_who_administers_everything_looks_after_people(alice: User, bob: User) -> None:
@@ -204,11 +202,7 @@ def test_djangos_own_commands_are_ours_and_logged(db: None, monkeypatch: pytest.
         "Created the superuser 'ann'."
     )
     ann = User.objects.get()
-    assert (ann.is_superuser, ann.is_staff, authenticate(username="ann", password=STRONG)) == (
-        True,
-        True,
-        ann,
-    )
+    assert (ann.is_superuser, authenticate(username="ann", password=STRONG)) == (True, ann)
     typed = iter(["another-word-8-x", "another-word-8-x", "one-of-two-words", "the-other-of-two"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("getpass.getpass", lambda _: next(typed))
@@ -244,4 +238,4 @@ def test_no_account_gets_a_name_that_the_log_gives_to_loci_itself(name: str) -> 
 def test_an_older_account_with_such_a_name_can_still_be_changed(alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(is_superuser=True)
     older = User.objects.create_user("operator")
-    assert change_person(operator(), older, PersonChange(is_staff=True)) == ["is_staff"]
+    assert change_person(operator(), older, PersonChange(email="o@example.org")) == ["email"]

@@ -25,7 +25,7 @@ from django.contrib.auth.models import User
 from access.groups import create_group
 from access.tokens import operator
 from access.models import Membership
-bob = User.objects.create_user("bob", password="{PASSWORD}", is_staff=True)
+bob = User.objects.create_user("bob", password="{PASSWORD}")
 for slug in ("ledger", "garden"):
     Membership.objects.create(user=bob, group=create_group(operator(), slug), role="contributor")
 """

@@ -42,7 +42,7 @@ OLD, NEW = "a-long-password", "another-long-password"
 @pytest.fixture
 def eve(alice: User) -> User:
     """A second superuser."""
-    return add_person(operator(), "eve", PersonChange(is_superuser=True, is_staff=True), password=OLD)
+    return add_person(operator(), "eve", PersonChange(is_superuser=True), password=OLD)
 
 
 def restored(change: Callable[[], object]) -> RestoreResult:
@@ -76,7 +76,7 @@ def test_people_stay_out_and_groups_closed(bob: User, eve: User, ledger: Group, 
         0,
         False,
     )
-    assert (eve.is_superuser, eve.is_staff, eve.check_password(NEW)) == (False, True, True)
+    assert (eve.is_superuser, eve.check_password(NEW)) == (False, True)
     assert (ledger.private, ledger.policy, ledger.guard) == (True, "all", "personal=refuse")
     assert again(shared).scope == "group"
     assert dict(done.carried.stricter) == {
@@ -126,7 +126,7 @@ def test_nothing_becomes_wider(bob: User, eve: User, ledger: Group) -> None:
     suspend_token(operator(), token)
 
     def change() -> None:
-        change_person(operator(), bob, PersonChange(is_active=True, is_staff=True))
+        change_person(operator(), bob, PersonChange(is_active=True))
         change_person(operator(), eve, PersonChange(is_superuser=True))
         update_group(operator(), "ledger", GroupChange(archived=False, policy="none", guard="personal=allow"))
         set_private(operator(), "ledger", private=False)
@@ -136,9 +136,7 @@ def test_nothing_becomes_wider(bob: User, eve: User, ledger: Group) -> None:
     done = restored(change)
     assert dict(done.carried.stricter) == {}
     bob, ledger = again(bob), again(ledger)
-    assert (bob.is_active, bob.is_staff, again(eve).is_superuser, again(token).state) == (
-        False, False, False, "suspended",
-    )  # fmt: skip
+    assert (bob.is_active, again(eve).is_superuser, again(token).state) == (False, False, "suspended")
     assert (ledger.private, ledger.policy, ledger.guard, ledger.archived) == (
         True,
         "all",

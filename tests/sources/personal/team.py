@@ -46,7 +46,8 @@ def browser(user: User) -> Any:
 def fill(alice: User, bob: User, ledger: Group, garden: Group) -> User:
     """Write it, and return the person."""
     who = User.objects.create_user(LOGIN, MAIL, "a-long-password", first_name="Zenobia", last_name="Brumpton")
-    change_person(operator(), who, PersonChange(is_staff=True))
+    change_person(operator(), who, PersonChange(email=f"new-{MAIL}"))
+    change_person(operator(), who, PersonChange(email=MAIL))
     for group in (ledger, garden):
         set_member(person(alice), group, user=who, role="contributor")
     me, mine = actor_for_user(who, via=Via.APP), agent(who, name="laptop")

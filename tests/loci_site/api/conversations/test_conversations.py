@@ -177,7 +177,7 @@ def test_what_its_curators_judge_does_not_leave_them(
         assign(person(bob), kept.id, "bob-conversations")
     client = Client()
     client.force_login(bob)
-    assert "/move/" not in client.get(f"/app/conversations/{kept.id}/").content.decode()
+    assert "/move/" not in client.get(f"/admin/conversations/{kept.id}/").content.decode()
 
 
 def test_a_group_that_holds_writes_back_has_one_item_to_decide(
@@ -273,15 +273,15 @@ def test_agents_meet_conversations_in_the_pack_and_in_the_thread(
 def test_the_pages_list_read_move_tag_delete_and_bring_back(kept: Thread, bob: User, ledger: Group) -> None:
     client = Client()
     client.force_login(bob)
-    address = f"/app/conversations/{kept.id}/"
-    listed = client.get("/app/conversations/").content.decode()
+    address = f"/admin/conversations/{kept.id}/"
+    listed = client.get("/admin/conversations/").content.decode()
     assert "Moving the mail server" in listed
     assert 'data-drop="ledger"' in listed
     shown = client.get(address).content.decode()
     assert "Brass has the room" in shown
     assert '<option value="ledger">' in shown
     assert client.post(f"{address}tags/", {"tags": "mail, hosts"}).status_code == 302
-    assert "mail" in client.get("/app/conversations/?tag=hosts").content.decode()
+    assert "mail" in client.get("/admin/conversations/?tag=hosts").content.decode()
     assert client.post(f"{address}move/", {"group": "ledger", "from": "list"}).status_code == 302
     kept.refresh_from_db()
     assert (kept.group, kept.tags) == (ledger, ["mail", "hosts"])
@@ -305,8 +305,8 @@ def test_the_pages_list_read_move_tag_delete_and_bring_back(kept: Thread, bob: U
 def test_a_person_is_shown_a_code(bob: User) -> None:
     client = Client()
     client.force_login(bob)
-    assert "Connect a browser" in client.get("/app/account/").content.decode()
-    shown = client.post("/app/account/browsers/pair/").content.decode()
+    assert "Connect a browser" in client.get("/admin/account/").content.decode()
+    shown = client.post("/admin/account/browsers/pair/").content.decode()
     code = shown.partition("<output>")[2].partition("</output>")[0].replace(" ", "")
     assert len(code) == 6
     assert Browser().post("/pair", {"code": code})[0] == 201

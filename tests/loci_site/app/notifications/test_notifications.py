@@ -158,7 +158,7 @@ def test_a_mail_server_that_fails_is_tried_again(
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     client = Client()
     client.force_login(owner)
-    client.post("/app/account/notifications/test/")
+    client.post("/admin/account/notifications/test/")
     turn(clock, minutes=0)
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.attempts) == ("waiting", 1)
@@ -220,15 +220,15 @@ def test_a_failing_backup_is_told_once_until_one_succeeds(
 def test_people_choose_what_concerns_them(chosen: Chosen, owner: User, curator: User, charlie: User) -> None:
     browser = Client()
     browser.force_login(curator)
-    page = browser.get("/app/account/").content.decode()
+    page = browser.get("/admin/account/").content.decode()
     assert "Mail to bob@example.org when" in page
     assert 'value="backup"' not in page
-    browser.post("/app/account/notifications/", {"events": ["run", "review"]})
+    browser.post("/admin/account/notifications/", {"events": ["run", "review"]})
     assert Subscription.objects.get().events == ["review", "run"]
-    refused = browser.post("/app/account/notifications/", {"events": ["backup"]})
+    refused = browser.post("/admin/account/notifications/", {"events": ["backup"]})
     assert refused.status_code == 422
     assert "&#x27;backup&#x27; is not an event for you." in refused.content.decode()
-    browser.post("/app/account/notifications/", {})
+    browser.post("/admin/account/notifications/", {})
     assert Subscription.objects.get().events == []
     rows = AuditEntry.objects.filter(operation="notify").select_related("payload_row").order_by("key")
     assert [(row.actor, row.via, row.payload["events"]) for row in rows] == [
@@ -237,8 +237,8 @@ def test_people_choose_what_concerns_them(chosen: Chosen, owner: User, curator: 
     ]
     other = Client()
     other.force_login(charlie)
-    assert "Notifications" not in other.get("/app/account/").content.decode()
-    assert other.post("/app/account/notifications/test/").status_code == 409
+    assert "Notifications" not in other.get("/admin/account/").content.decode()
+    assert other.post("/admin/account/notifications/test/").status_code == 409
 
 
 def test_who_is_deactivated_or_lost_a_role_is_told_no_more(
@@ -260,7 +260,7 @@ def test_only_superusers_set_webhooks_and_see_the_log(
         create_webhook(person(curator), name="x", url=receiver.url, events=ALL)
     browser = Client()
     browser.force_login(owner)
-    address = "/admin/explore/notifications/"
+    address = "/admin/settings/notifications/"
     assert "None. A webhook tells" in browser.get(address).content.decode()
     refused = browser.post(f"{address}add/", {"name": "chat", "url": "https://10.0.0.1/", "events": ["run"]})
     assert "leads to a private address (10.0.0.1)" in refused.content.decode()
