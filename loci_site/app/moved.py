@@ -18,7 +18,7 @@ _MOVED = (
     (r"app/account/tokens/([^/]+)/revoke/$", r"access/apitoken/\1/revoke/"),
     (r"app/(account|conversations)/", r"\1/"),
     (r"help/", "help/"),
-    (r"admin/memories/link/", "review/"),
+    (r"admin/memories/link/.*", "review/"),
     (r"admin/explore/recall/", "ask/"),
     (r"admin/explore/settings/", "settings/instance/"),
     (r"admin/explore/notifications/", "settings/notifications/"),

@@ -1,4 +1,4 @@
-"""Searching, listing one's own memories, and reading one memory."""
+"""Searching one group."""
 
 from dataclasses import dataclass
 from typing import Any
