@@ -55,7 +55,6 @@ HELP_FOR = (
     ("timeline/", "how-to/ask-about-the-past"),
     ("ask/", "how-to/use-the-browser#recall-playground"),
     ("graph/", "how-to/use-the-browser#graph-and-timeline"),
-    ("memories/link/", "how-to/review#duplicates-and-conflicts"),
     ("memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
     ("access/auditentry/", "how-to/audit"),
     ("access/apitoken/", "how-to/rights#tokens"),

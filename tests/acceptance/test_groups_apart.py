@@ -154,7 +154,7 @@ class Faces:
         answers["mcp stats"] = self.mcp.answer("memory_stats", group="ledger")
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
         for path in (
-            f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
+            f"/app/?q={query}", "/admin/memories/memory/?mine=1", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
             "/admin/review/", f"/admin/ask/?q={query}&group=ledger", "/admin/timeline/",
             "/admin/groups/", "/admin/groups/ledger/",
         ):  # fmt: skip

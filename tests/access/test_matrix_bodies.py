@@ -136,7 +136,13 @@ def test_the_same_bodies_with_ones_own_rows_do_something(world: World) -> None:
         (MANY, {"verb": "reject", "reason": "so", "chosen": [f"candidate:{own['candidate']}"]}),
         (
             "/admin/memories/memory/add/",
-            {"content": "a text of ours", "group": own["group"], "type": "semantic", "importance": 5, "confidence": 0.7},
+            {
+                "content": "a text of ours",
+                "group": own["group"],
+                "type": "semantic",
+                "importance": 5,
+                "confidence": 0.7,
+            },
         ),
     ]
     for address, body in done:

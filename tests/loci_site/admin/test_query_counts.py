@@ -44,7 +44,6 @@ PAGES = (
     "/admin/timeline/?group=ledger",
     "/admin/graph/?group=ledger",
     "/app/",
-    "/app/mine/",
     "/app/?q=pear",
 )
 

@@ -112,13 +112,11 @@ def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin
 ) -> None:
     assert "Create the first group" in text_of(owner, "/admin/groups/")
     assert "Create the first one" in text_of(owner, "/app/")
-    refused = owner.get("/app/new/")
-    assert refused.status_code == 403
-    assert "There is no group to store in yet." in refused.content.decode()
+    assert "Or a new group" in text_of(owner, "/admin/memories/memory/add/")
     assert "You belong to no group yet" in text_of(stranger, "/admin/groups/")
-    assert (
-        "You belong to no group, so there is nowhere to store." in stranger.get("/app/new/").content.decode()
-    )
+    refused = stranger.get("/admin/memories/memory/add/")
+    assert refused.status_code == 403
+    assert "You belong to no group, so there is nowhere to store." in refused.content.decode()
 
 
 def test_the_account_menu_is_made_of_buttons_and_links(owner: Client) -> None:

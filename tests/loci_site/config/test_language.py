@@ -28,7 +28,6 @@ PAGES = (
     ("/admin/", "Übersicht", "概览"),
     ("/admin/review/", "Prüfung", "审核"),
     ("/admin/memories/memory/", "Erinnerungen", "记忆"),
-    ("/admin/memories/link/", "Dubletten und Konflikte", "重复与冲突"),
     ("/admin/memories/recalllog/", "Abrufe", "召回记录"),
     ("/admin/access/apitoken/", "Tokens", "令牌"),
     ("/admin/access/auditentry/", "Audit-Log", "审计日志"),
@@ -39,8 +38,6 @@ PAGES = (
     ("/admin/ask/", "Abruf-Labor", "召回试验场"),
     ("/admin/memories/memory/add/", "Neue Erinnerung", "新建记忆"),
     ("/app/", "Suche", "搜索"),
-    ("/app/mine/", "Meine", "我的"),
-    ("/app/new/", "Neue Erinnerung", "新建记忆"),
     ("/admin/account/", "Mein Konto", "我的账户"),
 )
 
@@ -127,7 +124,7 @@ def test_the_admin_shows_times_in_the_zone_of_the_account(
     )
     assert "2026-05-09 07:30" in browser.get(listed).content.decode()
     assert (
-        "2026-05-08" in browser.get(f"/app/memories/{memory.id}/").content.decode()
+        "2026-05-08" in browser.get(f"/admin/memories/memory/{memory.id}/change/").content.decode()
     )  # a day of valid time is one in UTC
 
 
