@@ -53,6 +53,5 @@ urlpatterns = [
         path(f"{former}<path:rest>", moved)
         for former in ("app/", "help/", "admin/explore/", "admin/memories/link/")
     ),
-    path("app/", moved),
-    path("help/", moved),
+    *(path(former, moved) for former in ("app/", "help/", "admin/memories/link/")),
 ]
