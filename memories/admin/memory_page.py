@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from itertools import pairwise
 from typing import Any
 
@@ -272,14 +273,20 @@ def _facts(actor: Actor, memory: Memory) -> _Facts:
     is_event = memory.type == Type.EPISODIC
     importance = gettext("{importance} of 10").format(importance=memory.importance)
     return _given([
-        (gettext("Happened") if is_event else gettext("True since"), memory.valid_from),
-        (gettext("True until"), memory.valid_to),
+        (gettext("Happened") if is_event else gettext("True since"), _day_or_moment(memory.valid_from)),
+        (gettext("True until"), _day_or_moment(memory.valid_to)),
         (gettext("Expires"), memory.expires_at),
         (gettext("Conversation"), talk),
         (gettext("Source"), "" if memory.source == RELATION_SOURCE else f"{memory.source} {memory.source_ref}".strip()),
         (gettext("Context"), memory.metadata.get(CONTEXT)),
         (gettext("Importance"), importance if memory.importance != DEFAULT_IMPORTANCE else ""),
     ])  # fmt: skip
+
+
+def _day_or_moment(at: datetime | None) -> datetime | str | None:
+    """A moment of valid time; where it begins a day in UTC, that day, which is the same in every zone."""
+    utc = at.astimezone(UTC) if at else None
+    return f"{utc:%Y-%m-%d}" if utc and utc.time() == time.min else at
 
 
 def _details(memory: Memory, found: Inspection) -> _Facts:
@@ -319,9 +326,9 @@ class _RecallVerdict:
 def recall_verdict(actor: Actor, memory: Memory) -> _RecallVerdict:
     """Whether recall in the memory's own group now returns, labels or hides it, and why."""
     action = treatment_now(memory)
-    reason = gettext("it is {state} and {trust}").format(
-        state=in_words(memory.state), trust=in_words(memory.trust)
-    )
+    is_plain = memory.state != State.LIVE and memory.trust == Trust.ACTIVE
+    line = gettext("it is {state}") if is_plain else gettext("it is {state} and {trust}")
+    reason = line.format(state=in_words(memory.state), trust=in_words(memory.trust))
     if is_outlasting(memory, timezone.now()):
         reason = gettext("a newer text is dated ahead")
     if action is RecallTreatment.HIDE:

@@ -224,7 +224,7 @@ def test_a_memory_page_tells_its_versions_and_why_recall_hides_one(owner: Client
     new = remember("The port is 8443.", supersedes=old.id)
     body = text(owner, page(old))
     assert f"/{new.id}/change/" in body
-    assert "recall hides it because it is superseded and active." in body
+    assert "recall hides it because it is superseded." in body
     assert "recall returns it" in text(owner, page(new))
 
 

@@ -56,7 +56,7 @@ def test_every_address_is_known_to_these_tests() -> None:
     ) | OF_AN_ACCOUNT | HELP | set(OF_A_CONVERSATION)
 
 
-@pytest.mark.parametrize("place", map(place_of, PAGES))
+@pytest.mark.parametrize("place", [place_of(name) for name in PAGES])
 def test_nobody_is_led_to_the_login_and_back(client: Client, db: None, place: str) -> None:
     answer = client.get(place)
     assert (answer.status_code, answer.headers["Location"]) == (302, f"/login/?next={place}")

@@ -123,19 +123,20 @@ def test_the_admin_shows_times_in_the_zone_of_the_account(
         '<time datetime="2026-05-09T07:30:00+09:00" title="2026-05-09 07:30:00 JST">2026-05-09 07:30' in shown
     )
     assert "2026-05-09 07:30" in browser.get(listed).content.decode()
-    assert (
-        "2026-05-08" in browser.get(f"/admin/memories/memory/{memory.id}/change/").content.decode()
-    )  # a day of valid time is one in UTC
+    Memory.objects.update(valid_from=AT.replace(hour=0, minute=0))
+    assert "<dd>2026-05-08</dd>" in browser.get(page).content.decode()  # a day of valid time is one in UTC
 
 
-def test_moments_typed_in_the_admin_stay_utc(browser: Client, alice: User, ledger: Group) -> None:
+def test_moments_typed_in_a_form_are_of_the_zone_of_the_account(
+    browser: Client, alice: User, ledger: Group
+) -> None:
     Preference.objects.create(user=alice, time_zone="Asia/Tokyo")
     form = {
-        "content": "The gate opens.", "group": "ledger", "type": "semantic", "valid_from": "2026-05-08T22:30",
+        "content": "The gate opens.", "group": "ledger", "type": "semantic", "valid_from": "2026-05-09T07:30",
         "importance": "5", "confidence": "0.8", "scope": "group",
     }  # fmt: skip
     answer = browser.post("/admin/memories/memory/add/", form)
-    assert answer.status_code == 200, answer.content.decode()
+    assert answer.status_code == 302, answer.content.decode()
     assert Memory.objects.get(content="The gate opens.").valid_from == AT
 
 
