@@ -117,7 +117,7 @@ def _from_input(kind: Kind, value: Any) -> Any:
 class MemoryForm(forms.Form):
     """A form of a memory: the fields named in `first` are shown, the others wait under *More*."""
 
-    first: ClassVar[tuple[str, ...]] = ()
+    first: tuple[str, ...] = ()
     button: ClassVar[Any]
 
     @property
@@ -176,6 +176,8 @@ class DraftForm(MemoryForm):
         super().__init__(data, initial=start | (initial or {}))
         self.fields.update({field.name: _form_field(field) for field in _DRAFT_FIELDS})
         self.order_fields(self.field_order)
+        if "supersedes" in self.initial:
+            self.first = (*self.first, "supersedes")  # what it replaces is seen before it is stored
         happened = gettext("Of an event, when it happened.")
         self.fields["valid_from"].help_text = f"{happened} {self.fields['valid_from'].help_text}"
         groups = [(group.slug, group.title or group.slug) for group in entered_groups(actor, WRITE)]

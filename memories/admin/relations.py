@@ -9,20 +9,17 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, shorten
+from access.admin.columns import column, in_brackets, in_words, join_list, shorten
 from access.admin.page import PageAdmin
 from memories.admin.filters import GroupFilter
+from memories.entities.lines import statement_of
 from memories.entities.statements import hidden_ends, show_heads
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State
 from relations.models import Relation
 
-
-def _end_text(end: Memory) -> str:
-    """The start of an end's text, with its state if it is not live."""
-    text = shorten(end.content, 60)
-    return text if end.state == State.LIVE else f"{text} ({in_words(end.state)})"
+_LIST_CHARS = 160
 
 
 @admin.register(Relation)
@@ -75,9 +72,11 @@ class RelationAdmin(PageAdmin):
 
     @column(gettext_lazy("relation"))
     def statement(self, relation: Relation) -> str:
-        """The relation as a sentence."""
-        predicate = relation.predicate.replace("_", " ")
-        return f"{_end_text(relation.subject)} {predicate} {_end_text(relation.object)}"
+        """The relation as a sentence, with the states of its ends that are not live."""
+        ends: tuple[Memory, Memory] = relation.subject, relation.object
+        states = [in_words(end.state) for end in ends if end.state != State.LIVE]
+        text = shorten(statement_of(ends[0], relation.predicate, ends[1]), _LIST_CHARS)
+        return text + in_brackets(join_list(states))
 
     @column("")
     def state(self, relation: Relation) -> str:

@@ -12,7 +12,7 @@ from access.admin.day_range import local_moment
 from access.audit.operations import Operation
 from memories.browse.history import HistoryEntry
 from memories.browse.inspection import Inspection
-from memories.browse.recalls import AskedQuestion
+from memories.browse.recalls import QuestionThatFound
 from memories.models import FeedbackVerdict
 from memories.types import WITHDRAWN_TRUSTS
 
@@ -47,7 +47,7 @@ class Story:
     height: int = _HEIGHT
 
 
-def draw_story(found: Inspection, history: list[HistoryEntry], questions: list[AskedQuestion]) -> Story:
+def draw_story(found: Inspection, history: list[HistoryEntry], questions: list[QuestionThatFound]) -> Story:
     """The story of an inspected memory."""
     points, events = found.curve.points, [*_events(found, history, questions)]
     start = min([points[0][0], *(at for at, _, _ in events)])
@@ -69,7 +69,7 @@ def draw_story(found: Inspection, history: list[HistoryEntry], questions: list[A
 
 
 def _events(
-    found: Inspection, history: list[HistoryEntry], questions: list[AskedQuestion]
+    found: Inspection, history: list[HistoryEntry], questions: list[QuestionThatFound]
 ) -> Iterator[tuple[datetime, str, str]]:
     """What happened: when, its kind, and a line about it."""
     by = gettext("{what}: {who}")

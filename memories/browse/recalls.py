@@ -45,7 +45,7 @@ class LoggedRecall:
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class QuestionThatFound:
     """A question that returned a memory: when it was asked, the last time first, and the best score."""
 
     question: str
@@ -145,7 +145,7 @@ def _withhold_quarantined(rows: Collection[RecallLog]) -> None:
             row.query = WITHHELD
 
 
-def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuestion]:
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[QuestionThatFound]:
     """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
 
     The newest LOOKED_THROUGH recalls that the actor may read are looked through.
@@ -157,9 +157,9 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[AskedQuest
         scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
         if scores:
             found[row] = max(scores)
-    asked: dict[str, AskedQuestion] = {}
+    asked: dict[str, QuestionThatFound] = {}
     for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
-        first = asked.get(recall.query) or AskedQuestion(recall.query, (), 0, recall)
+        first = asked.get(recall.query) or QuestionThatFound(recall.query, (), 0, recall)
         best = max(first.score, found[recall.key])
         asked[recall.query] = replace(first, moments=(*first.moments, recall.at), score=best)
     return list(asked.values())[:_MAX_QUESTIONS]
