@@ -138,7 +138,7 @@ class MemoryForm(forms.Form):
 class DraftForm(MemoryForm):
     """A new memory."""
 
-    first = ("content", "group", _NEW_GROUP)
+    first: tuple[str, ...] = ("content", "group", _NEW_GROUP)
     button = gettext_lazy("Save")
     content = forms.CharField(
         label=gettext_lazy("What should be remembered?"),
