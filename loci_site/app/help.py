@@ -72,7 +72,7 @@ HELP_FOR = (
     ("/oauth/", "how-to/sign-in#oauth-for-programs"),
 )
 _ANY_HELP = "how-to/use-the-browser"
-MAX_FOUND = 20
+_MAX_FOUND = 20
 _SNIPPET_CHARS = 160
 
 
@@ -175,7 +175,7 @@ def search(query: str) -> list[_FoundPage]:
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", best).strip()[:_SNIPPET_CHARS]
             is_reference = page.name.startswith("reference/")
             found.append((is_reference, -in_title, -len(lines), _FoundPage(page, plain)))
-    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:MAX_FOUND]
+    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:_MAX_FOUND]
 
 
 @cache

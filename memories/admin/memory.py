@@ -47,7 +47,7 @@ from memories.review.links import close_link, find_link
 from memories.store import store
 from memories.types import State, Trust, Type
 
-LIST_CHARS = 140
+_LIST_CHARS = 140
 _ASKED = "question"  # the parameter of the form's address with what an agent asked
 
 
@@ -236,7 +236,7 @@ class MemoryAdmin(BulkActionsMixin):
     @column(gettext_lazy("memory"))
     def text(self, memory: Memory) -> SafeString:
         """The start of the text, with an icon if it is pinned."""
-        short = shorten(" ".join(memory.content.split()), LIST_CHARS)
+        short = shorten(" ".join(memory.content.split()), _LIST_CHARS)
         pin = SafeString('<span class="material-symbols-outlined loci-pin">keep</span>')
         return format_html('<span class="loci-line">{}{}</span>', pin if memory.pinned else "", short)
 
