@@ -15,7 +15,7 @@ Check = Callable[[Page], None]
 def test_a_member_connects_an_agent_and_revokes_its_token(page_as: PageAs, site: Site, axe: Check) -> None:
     page = page_as("mia")
     page.goto("/app/")
-    page.get_by_label("Account of mia").click()
+    page.get_by_role("button", name="Account of mia").click()
     page.get_by_role("link", name="My account").click()
     axe(page)
     page.get_by_role("link", name="Connect your client").click()
@@ -27,6 +27,7 @@ def test_a_member_connects_an_agent_and_revokes_its_token(page_as: PageAs, site:
     page.get_by_role("link", name="Done").click()
     page.get_by_role("link", name="Make a token").click()
     page.get_by_label("Name").fill("laptop")
+    page.get_by_label("Client").select_option("Claude Code")
     axe(page)
     page.get_by_role("button", name="Create the token").click()
     page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
