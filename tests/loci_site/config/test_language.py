@@ -119,9 +119,7 @@ def test_the_admin_shows_times_in_the_zone_of_the_account(
     Preference.objects.create(user=alice, time_zone="Asia/Tokyo")
     shown = browser.get(page).content.decode()
     # The moment stays machine-readable, and the zone is named on hover.
-    assert (
-        '<time datetime="2026-05-09T07:30:00+09:00" title="2026-05-09 07:30:00 JST">' in shown
-    )
+    assert '<time datetime="2026-05-09T07:30:00+09:00" title="2026-05-09 07:30:00 JST">' in shown
     assert "2026-05-09 07:30" in browser.get(listed).content.decode()
     Memory.objects.update(valid_from=AT.replace(hour=0, minute=0))
     assert "<dd>2026-05-08</dd>" in browser.get(page).content.decode()  # a day of valid time is one in UTC
