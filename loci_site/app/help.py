@@ -53,7 +53,6 @@ HELP_FOR = (
     ("settings/instance/", "reference/settings"),
     ("groups/", "how-to/use-the-browser#groups"),
     ("ask/", "how-to/use-the-browser#ask"),
-    ("memories/link/", "how-to/review#duplicates-and-conflicts"),
     ("memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
     ("access/auditentry/", "how-to/audit"),
     ("access/apitoken/", "how-to/rights#tokens"),
@@ -71,7 +70,7 @@ HELP_FOR = (
     ("/oauth/", "how-to/sign-in#oauth-for-programs"),
 )
 _ANY_HELP = "how-to/use-the-browser"
-MAX_FOUND = 20
+_MAX_FOUND = 20
 _SNIPPET_CHARS = 160
 
 
@@ -174,7 +173,7 @@ def search(query: str) -> list[_FoundPage]:
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", best).strip()[:_SNIPPET_CHARS]
             is_reference = page.name.startswith("reference/")
             found.append((is_reference, -in_title, -len(lines), _FoundPage(page, plain)))
-    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:MAX_FOUND]
+    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:_MAX_FOUND]
 
 
 @cache

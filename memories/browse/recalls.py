@@ -4,7 +4,7 @@ A caller reads its own recalls and those of the groups that it may curate: a que
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
@@ -59,12 +59,11 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True)
-class _QuestionThatFound:
-    """A question that returned a memory: how often, when last, and the best score."""
+class QuestionThatFound:
+    """A question that returned a memory: when it was asked, the last time first, and the best score."""
 
     question: str
-    times: int
-    last: datetime
+    moments: tuple[datetime, ...]
     score: float
     recall: RecallLog
 
@@ -205,7 +204,7 @@ def _words_of_question(query: str) -> frozenset[str]:
     )
 
 
-def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_QuestionThatFound]:
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[QuestionThatFound]:
     """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
 
     The newest LOOKED_THROUGH recalls that the actor may read are looked through.
@@ -217,12 +216,11 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_QuestionT
         scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
         if scores:
             found[row] = max(scores)
-    asked: dict[str, _QuestionThatFound] = {}
+    asked: dict[str, QuestionThatFound] = {}
     for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
-        score, first = found[recall.key], asked.get(recall.query)
-        times = first.times + 1 if first else 1
-        best, last = (max(first.score, score), first.recall) if first else (score, recall)
-        asked[recall.query] = _QuestionThatFound(recall.query, times, last.at, best, last)
+        first = asked.get(recall.query) or QuestionThatFound(recall.query, (), 0, recall)
+        best = max(first.score, found[recall.key])
+        asked[recall.query] = replace(first, moments=(*first.moments, recall.at), score=best)
     return list(asked.values())[:_MAX_QUESTIONS]
 
 

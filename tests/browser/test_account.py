@@ -66,8 +66,8 @@ def test_preferences_and_a_new_password(page_as: PageAs, axe: Check, fits: Check
     page.get_by_label("New password confirmation").fill("three-green-lanterns")
     page.get_by_role("button", name="Change the password").click()
     expect(page.get_by_role("status")).to_contain_text("Your password is changed.")
-    elsewhere.goto("/app/mine/")
-    expect(elsewhere).to_have_url("/login/?next=/app/mine/")
+    elsewhere.goto("/admin/account/")
+    expect(elsewhere).to_have_url("/login/?next=/admin/account/")
 
 
 def test_an_invited_person_chooses_a_password_and_is_in(page_as: PageAs, axe: Check, fits: Check) -> None:
@@ -98,8 +98,8 @@ def test_an_invited_person_chooses_a_password_and_is_in(page_as: PageAs, axe: Ch
     axe(page)
     page.get_by_role("button", name="Deactivate").click()
     expect(page.get_by_text("nia is deactivated.")).to_be_visible()
-    theirs.goto("/app/mine/")
-    expect(theirs).to_have_url("/login/?next=/app/mine/")
+    theirs.goto("/admin/account/")
+    expect(theirs).to_have_url("/login/?next=/admin/account/")
 
 
 def test_a_question_mark_opens_the_page_of_the_documentation(

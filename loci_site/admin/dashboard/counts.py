@@ -29,7 +29,7 @@ _MIN_AGE_S = 30.0  # a count is cached at least this long, and AGE_FACTOR times 
 _AGE_FACTOR = 20.0
 _FIRST_COUNT_WAIT_S = 0.1  # the longest that a page waits for the first count
 CACHE_KEY = "loci-census"
-NEW_DAYS = 7
+_NEW_DAYS = 7
 _HIDDEN = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
@@ -44,14 +44,14 @@ class _MemoryCount(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Census:
+class _Census:
     """All counts of the store, with the time they were taken and how long that took."""
 
     taken_at: datetime
     took_s: float
     cells: tuple[_MemoryCount, ...]
     relations: dict[int, int]
-    new: dict[int, int]  # memories of the last NEW_DAYS days, by group
+    new: dict[int, int]  # memories of the last _NEW_DAYS days, by group
 
     @property
     def is_old(self) -> bool:
@@ -64,7 +64,7 @@ class Census:
 class VisibleCensus:
     """The part of a census that one actor may see, or one group's part of that."""
 
-    census: Census
+    census: _Census
     groups: frozenset[int] | None  # None: all
     group: int | None = None
 
@@ -94,7 +94,7 @@ class VisibleCensus:
         return sum(n for group, n in self.census.relations.items() if self.has(group, Scope.GROUP))
 
 
-def live_by_group(census: Census) -> dict[int, Counter[str]]:
+def live_by_group(census: _Census) -> dict[int, Counter[str]]:
     """Count each group's live memories by type, and its candidates under "candidate"."""
     found: dict[int, Counter[str]] = {}
     for cell in census.cells:
@@ -106,14 +106,14 @@ def live_by_group(census: Census) -> dict[int, Counter[str]]:
     return found
 
 
-def current_census() -> Census | None:
+def current_census() -> _Census | None:
     """The newest counts; None if there are none yet. A page waits at most FIRST_COUNT_WAIT_S for them.
 
     A small store is counted now. A large store's counts are cached, and a thread takes them again when they are old.
     """
     if (Memory.objects.aggregate(newest=Max("key"))["newest"] or 0) <= SMALL_STORE:
         return take_census()
-    cached: Census | None = cache.get(CACHE_KEY)
+    cached: _Census | None = cache.get(CACHE_KEY)
     if cached is None or cached.is_old:
         COUNTER.start(_cache_census)
     if cached is None:
@@ -122,19 +122,21 @@ def current_census() -> Census | None:
     return cached
 
 
-def take_census() -> Census:
+def take_census() -> _Census:
     """Count the store, in three queries. A live memory that recall never returns counts by its trust, not as live."""
     began, now = perf_counter(), timezone.now()
     kinds = ("group_id", "scope", "type", "state", "trust", "pinned")
     cells = (_MemoryCount(*row) for row in count_by(Memory.objects.order_by(), *kinds))
-    return Census(
+    return _Census(
         taken_at=now,
         cells=tuple(
             cell._replace(state=cell.trust) if cell.state == State.LIVE and cell.trust in _HIDDEN else cell
             for cell in cells
         ),
         relations=dict(count_by(Relation.objects.filter(retired_at=None), "group_id")),
-        new=dict(count_by(Memory.objects.filter(created_at__gte=now - timedelta(days=NEW_DAYS)), "group_id")),
+        new=dict(
+            count_by(Memory.objects.filter(created_at__gte=now - timedelta(days=_NEW_DAYS)), "group_id")
+        ),
         took_s=perf_counter() - began,
     )
 

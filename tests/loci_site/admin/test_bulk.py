@@ -25,6 +25,12 @@ def three(remember: Remember) -> list[Memory]:
     return [remember(text) for text in ("First fact.", "Second, quite another.", "A third thing entirely.")]
 
 
+def test_the_list_offers_its_actions(owner: Client, three: list[Memory]) -> None:
+    body = owner.get(LIST).content.decode()
+    assert 'name="index"' in body
+    assert 'value="forget_selected"' in body
+
+
 def test_an_action_shows_what_it_would_do_and_does_nothing(owner: Client, three: list[Memory]) -> None:
     owner.post(page(three[2], "forget"), {"reason": ""})
     shown = act(owner, "forget", *three)

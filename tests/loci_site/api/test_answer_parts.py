@@ -191,7 +191,10 @@ def test_a_context_given_to_any_face_is_stored_and_shown(owner: Caller, alice: U
     for memory in (found := Memory.objects.all()):
         shown = owner.get(f"/memories/{memory.id}")["metadata"]
         assert shown == memory.metadata == {"context": "retro of the pelican team"}
-        assert "retro of the pelican team" in browser.get(f"/app/memories/{memory.id}/").content.decode()
+        assert (
+            "retro of the pelican team"
+            in browser.get(f"/admin/memories/memory/{memory.id}/change/").content.decode()
+        )
         assert "pelican" in json.dumps(Agent(actor).answer("memory_inspect", id=str(memory.id)))
     assert len(found) == 3
     assert {each["content"] for each in owner.post("/recall", {"query": "pelican", "group": "ledger"})["results"]} == {
