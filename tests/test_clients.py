@@ -1,6 +1,7 @@
 """The packages in clients/: the client fits the API, and neither side imports the other. `make clients` runs their own tests."""
 
 import ast
+import sys
 import tomllib
 from pathlib import Path
 
@@ -54,8 +55,6 @@ def test_a_package_imports_what_it_requires(name: str) -> None:
     }[name]
     folder = PACKAGES[name]["name"].replace("-", "_")
     outside = set[str]().union(*map(imported, files_of(f"clients/{name}/{folder}")))
-    import sys
-
     assert outside - set(sys.stdlib_module_names) - {folder} == needs
     required = {
         each.partition(">")[0].partition("=")[0].replace("-", "_") for each in PACKAGES[name]["dependencies"]

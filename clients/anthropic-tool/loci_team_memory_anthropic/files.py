@@ -102,7 +102,7 @@ class Files:
         return self.loci.edit_memory(file.id, content=text, version=file.version)
 
     def rename(self, file: calls.MemoryOut, to: Place) -> calls.EditedOut:
-        """Give a file another name in its group."""
+        """Name a file anew in its group."""
         labels = _labels(to)
         return self.loci.edit_memory(
             file.id, tags=labels["tags"], metadata=file.metadata | labels["metadata"], version=file.version

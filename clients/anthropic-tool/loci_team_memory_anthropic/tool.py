@@ -120,7 +120,7 @@ class LociMemoryTool(BetaAbstractMemoryTool):
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Give a file another name in its directory; only people move memories to another group."""
+        """Name a file anew in its directory; only people move memories to another group."""
         old, new = self._files.place(command.old_path), self._files.place(command.new_path)
         file = self._files.find(old)
         if file is None:

@@ -235,6 +235,40 @@ def test_what_waits_for_a_curator_is_said(server: Any, group: str, tool: LociMem
     assert said(tool, "view", path="/memories/old.md")[1].endswith("It is otherwise.")
 
 
+def test_what_a_person_vouches_for_waits_before_it_changes(
+    server: Any, group: str, tool: LociMemoryTool
+) -> None:
+    create(tool, A, "It is so.")
+    [row] = server.loci.list_all_memories(group=group).items
+    server.manage("memory", "verify", row.id)
+    for command, values in (
+        ("str_replace", {"path": A, "old_str": "so", "new_str": "otherwise"}),
+        ("delete", {"path": A}),
+    ):
+        kind, text = said(tool, command, **values)
+        assert kind == "done"
+        assert "waits in Loci's Review" in text
+        assert said(tool, "view", path=A)[1].endswith("It is so.")
+
+
+def test_a_doubt_is_shown_with_the_file(server: Any, group: str, tool: LociMemoryTool) -> None:
+    create(tool, A, "It is so.")
+    [row] = server.loci.list_all_memories(group=group).items
+    server.loci.do_to_memory(row.id, "dispute", reason="It is not.")
+    assert "Loci says of this file: disputed" in said(tool, "view", path=A)[1]
+
+
+def test_a_file_that_a_person_moves_is_in_the_other_directory(
+    server: Any, group: str, tool: LociMemoryTool
+) -> None:
+    other = server.loci.add_group(f"{group}-2").slug
+    create(tool, A, "It is so.")
+    [row] = server.loci.list_all_memories(group=group).items
+    server.manage("memory", "move", row.id, "--to", other)
+    assert said(tool, "view", path=A)[0] == "error"
+    assert said(tool, "view", path=f"/memories/{other}/a.md")[1].endswith("It is so.")
+
+
 INPUTS = [
     {"command": "view", "path": "/memories"},
     {"command": "create", "path": A, "file_text": "We deploy on Tuesdays."},

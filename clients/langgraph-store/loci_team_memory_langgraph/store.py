@@ -136,7 +136,10 @@ class LociStore(BaseStore):
                 if id_ in seen:
                     continue
                 seen.add(id_)
-                row: items.Memory = hit if id_ == hit.id and not hit.is_cut else self._loci.read_memory(id_)
+                is_whole = (
+                    id_ == hit.id and not hit.is_cut and hit.summary is None
+                )  # else a part of the text answers
+                row: items.Memory = hit if is_whole else self._loci.read_memory(id_)
                 address = items.address_of(row)
                 is_below = address is not None and address["namespace"][: len(prefix)] == [*prefix]
                 if address is not None and is_below and address.get("indexed", True):

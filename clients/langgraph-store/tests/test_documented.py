@@ -66,7 +66,7 @@ def test_an_item_is_put_read_replaced_and_deleted(store: BaseStore) -> None:
     assert store.get(DOCS, "report1").value == {"title": "Plan", "pages": 4}
     store.delete(DOCS, "report1")
     assert store.get(DOCS, "report1") is None
-    store.delete(DOCS, "report1")  # nothing to delete is no error
+    store.delete(DOCS, "report1")  # a second time is not an error
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """What a team's memory adds to LangGraph's store."""
 
 import logging
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict
 
 import pytest
@@ -113,25 +114,47 @@ def test_secrets_are_masked_and_never_an_address(server: Any, group: str, store:
 def test_an_item_expires_unless_it_is_read(server: Any, group: str) -> None:
     store = LociStore(server.loci, group=group, ttl={"default_ttl": 60, "refresh_on_read": True})
     store.put(PLACE, "hour", {"n": 1})
-    store.put(PLACE, "soon", {"n": 2}, ttl=0.05)
-    store.put(PLACE, "unread", {"n": 3}, ttl=0.05)
-    store.put(PLACE, "ever", {"n": 4}, ttl=None)
-    ends = {row.metadata["langgraph"]["key"]: row.expires_at for row in memories(server, group)}
-    assert ends["ever"] is None
-    assert ends["hour"] > ends["soon"]
-    for _ in range(4):
-        time.sleep(1)
-        assert store.get(PLACE, "soon") is not None
-        assert store.search(PLACE, filter={"n": 2})
-    assert store.get(PLACE, "unread") is None
-    assert {item.key for item in store.search(PLACE, refresh_ttl=False)} == {"hour", "soon", "ever"}
-    time.sleep(3.5)
-    assert store.get(PLACE, "soon") is None
-    store.put(PLACE, "soon", {"n": 2}, ttl=60)
-    assert store.get(PLACE, "soon").value == {"n": 2}
-    assert ends["hour"] == next(
-        row.expires_at for row in memories(server, group) if row.content == '{\n "n": 1\n}'
-    )
+    store.put(PLACE, "ever", {"n": 2}, ttl=None)
+
+    def end(key: str) -> datetime | None:
+        [row] = [row for row in memories(server, group) if row.metadata["langgraph"]["key"] == key]
+        return row.expires_at and datetime.fromisoformat(row.expires_at)
+
+    def move_end(at: datetime) -> None:
+        [row] = [row for row in memories(server, group) if row.metadata["langgraph"]["key"] == "hour"]
+        server.loci.edit_memory(row.id, expires_at=at)
+
+    first = end("hour")
+    assert first is not None
+    assert timedelta(minutes=59) < first - datetime.now(UTC) <= timedelta(minutes=60)
+    assert end("ever") is None
+    store.get(PLACE, "hour")
+    assert end("hour") == first  # nearly all of its time is left
+    for read in (
+        lambda: store.get(PLACE, "hour"),
+        lambda: store.search(PLACE),
+        lambda: store.search(PLACE, filter={"n": 1}),
+    ):
+        move_end(datetime.now(UTC) + timedelta(minutes=20))
+        assert read()
+        assert end("hour") > first
+    move_end(soon := datetime.now(UTC) + timedelta(minutes=20))
+    assert store.get(PLACE, "hour", refresh_ttl=False) is not None
+    assert end("hour") == soon
+    move_end(datetime.now(UTC) - timedelta(seconds=1))
+    assert store.get(PLACE, "hour") is None
+    assert {item.key for item in store.search(PLACE)} == {"ever"}
+    assert {item.key for item in store.search(PLACE, query="n")} <= {"ever"}
+    store.put(PLACE, "hour", {"n": 1})
+    assert store.get(PLACE, "hour").value == {"n": 1}
+
+
+def test_writers_of_one_item_leave_one_item(server: Any, group: str, store: LociStore) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        [*pool.map(lambda number: store.put(PLACE, "food", {"number": number}), range(24))]
+    [row] = memories(server, group)
+    assert store.get(PLACE, "food").value["number"] in range(24)
+    assert len(server.loci.read_memory(row.id, versions=True).versions) == 24
 
 
 def test_many_items_are_read_in_pages(store: LociStore) -> None:
