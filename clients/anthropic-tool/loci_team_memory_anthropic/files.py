@@ -87,26 +87,35 @@ class Files:
             text, group=place.group, type="episodic", scope="group", source="memory-tool", **_labels(place)
         )  # fmt: skip
         rows = self.named(place)
-        is_first = all(row.id >= (stored.id or "") for row in rows)
-        if is_first and any(row.id == stored.id for row in rows):
-            return stored
-        if stored.undo:
-            self.loci.undo_one_write(stored.undo)
-        raise ToolError(
-            f"The path {place.path} holds what Loci masks. Use another name." if is_first
-            else f"File {place.path} already exists"
-        )  # fmt: skip
+        if all(row.id != stored.id for row in rows):
+            raise self._taken_back(
+                stored.undo, f"The path {place.path} holds what Loci masks. Use another name."
+            )
+        if any(row.id < (stored.id or "") for row in rows):
+            raise self._taken_back(stored.undo, f"File {place.path} already exists")
+        return stored
 
     def write(self, file: calls.MemoryOut, text: str) -> calls.EditedOut:
         """The next version of a file. Raises Conflict if another one was written since it was read."""
         return self.loci.edit_memory(file.id, content=text, version=file.version)
 
     def rename(self, file: calls.MemoryOut, to: Place) -> calls.EditedOut:
-        """Name a file anew in its group."""
+        """Name a file anew in its group. Raises ToolError if the guard changed the name."""
         labels = _labels(to)
-        return self.loci.edit_memory(
+        edited = self.loci.edit_memory(
             file.id, tags=labels["tags"], metadata=file.metadata | labels["metadata"], version=file.version
-        )  # fmt: skip
+        )
+        if edited.outcome != "queued" and _name_of(edited.memory) != to.name:
+            raise self._taken_back(
+                edited.undo, f"The path {to.path} holds what Loci masks. Use another name."
+            )
+        return edited
+
+    def _taken_back(self, undo: str | None, why: str) -> ToolError:
+        """The error for a write, which is undone."""
+        if undo is not None:
+            self.loci.undo_one_write(undo)
+        return ToolError(why)
 
     def _rows(self, group: str, *tags: str) -> list[calls.MemoryOut]:
         """The live memories that are files of a group, or of all; the query knows the token's rights."""

@@ -161,7 +161,11 @@ class LociMemoryTool(BetaAbstractMemoryTool):
         """The entries of a directory, two levels deep, without hidden ones."""
         if not self._files.is_directory(place):
             raise ToolError(f"The path {place.path} does not exist. Please provide a valid path.")
-        sizes: dict[str, int] = {} if place.group else {f"{slug}/": 0 for slug in self._files.groups()}
+        sizes: dict[str, int] = (
+            {}
+            if place.group
+            else {f"{slug}/": 0 for slug in self._files.groups() if slug != self._files.home}
+        )
         files = self._files.below(place)
         for file in files:
             parts = self._files.path_of(file)[len(place.path) + 1 :].split("/")
@@ -211,7 +215,7 @@ class AsyncLociMemoryTool(BetaAsyncAbstractMemoryTool):
 
 def _found(answer: calls.StoredOut | calls.EditedOut) -> str:
     """What Loci's guard found in a text, in words."""
-    words = dict.fromkeys(finding.words for finding in answer.findings or ())
+    words = dict.fromkeys(each.words for each in answer.findings or () if each.field == "content")
     return f" Loci: {'; '.join(words)}." if words else ""
 
 

@@ -214,7 +214,12 @@ def test_secrets_are_masked_and_it_is_said(tool: LociMemoryTool) -> None:
     assert "AKIAIOSFODNN7EXAMPLE" not in said(tool, "view", path=A)[1]
     kind, text = create(tool, "/memories/AKIAIOSFODNN7EXAMPLE.md")
     assert (kind, "Use another name" in text) == ("error", True)
-    assert "AKIA" not in said(tool, "view", path="/memories")[1]
+    kind, text = said(tool, "rename", old_path=A, new_path="/memories/AKIAIOSFODNN7EXAMPLE.md")
+    assert (kind, "Use another name" in text) == ("error", True)
+    assert said(tool, "view", path=A)[0] == "done"
+    listed = said(tool, "view", path="/memories")[1]
+    assert "/memories/a.md" in listed
+    assert "aws" not in listed.lower()
     assert create(tool, "/memories/empty.md", "")[0] == "error"
 
 

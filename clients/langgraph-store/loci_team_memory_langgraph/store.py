@@ -168,8 +168,9 @@ class LociStore(BaseStore):
         hidden = [
             each for each in stored.findings or () if each.treatment == "mask" and each.field != "content"
         ]
-        if hidden and stored.undo:  # it could not be found again
-            self._loci.undo_one_write(stored.undo)
+        if hidden:  # it could not be found again
+            if stored.undo is not None:
+                self._loci.undo_one_write(stored.undo)
             raise ValueError(f"Loci does not store the address {op.namespace} {op.key!r}: {hidden[0].words}.")
         if stored.outcome == "unchanged" and stored.id is not None:
             self._bring_up_to_date(stored.id, wanted)

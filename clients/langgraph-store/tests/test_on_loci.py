@@ -105,7 +105,7 @@ def test_secrets_are_masked_and_never_an_address(server: Any, group: str, store:
     assert "AKIAIOSFODNN7EXAMPLE" not in str(store.get(PLACE, "key").value)
     assert store.get(PLACE, "key").value["n"] == 1
     store.put(PLACE, "ab", {"n": 1})
-    for key in ("AKIAIOSFODNN7EXAMPLE", "a\u200bb"):
+    for key in ("AKIAIOSFODNN7EXAMPLE", "a\u200bb") * 2:
         with pytest.raises(ValueError, match="does not store the address"):
             store.put(PLACE, key, {"n": 2})
     assert {item.key: item.value.get("n") for item in store.search(PLACE)} == {"key": 1, "ab": 1}
