@@ -30,7 +30,7 @@ START_S = 180
 
 @dataclass(frozen=True)
 class Server:
-    """A running server with an empty store of its own; `token` may read, write and make groups, `loci` has it."""
+    """A running server with an empty store of its own, whose maintenance runs when a test says so; `token` may read, write and make groups, `loci` has it."""
 
     url: str
     token: str
@@ -40,9 +40,8 @@ class Server:
     def manage(self, *arguments: str) -> Any:
         """The answer of a command of `loci`, as JSON."""
         command = [PYTHON, "manage.py", *arguments, "--json"]
-        done = subprocess.run(
-            command, cwd=CHECKOUT, env=self.environment, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, cwd=CHECKOUT, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
 
     def new_token(self, name: str, *options: str) -> str:
@@ -67,7 +66,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     log = home / "up.log"
     with log.open("w") as out:
         process = subprocess.Popen(
-            [PYTHON, "manage.py", "up", "--port", str(port)],
+            [PYTHON, "manage.py", "up", "--no-worker", "--port", str(port)],
             cwd=CHECKOUT, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
-from loci_team_memory_client import Loci, LociError, NotFound
+from loci_team_memory_client import Loci, LociError, NotFound, calls
 from loci_team_memory_langgraph import LociStore
 
 PLACE = ("users", "ada")
@@ -155,6 +155,31 @@ def test_writers_of_one_item_leave_one_item(server: Any, group: str, store: Loci
     [row] = memories(server, group)
     assert store.get(PLACE, "food").value["number"] in range(24)
     assert len(server.loci.read_memory(row.id, versions=True).versions) == 24
+
+
+def test_what_compaction_puts_behind_a_summary_is_read_as_before(
+    server: Any, group: str, store: LociStore
+) -> None:
+    values = {
+        f"k{day}": {
+            "text": f"On day {day} the team deployed service {day}." + " It went well." * 9,
+            "day": day,
+        }
+        for day in range(9)
+    }
+    for key, value in values.items():
+        store.put(PLACE, key, value)
+    for row in memories(server, group):
+        server.loci.edit_memory(row.id, valid_from="2026-02-03T10:00:00Z")
+    server.manage("compact", "--group", group)
+    rows = server.loci.every(calls.list_all_memories, group=group, state=["live"])
+    assert any(row.summary is not None for row in rows)
+    found = store.search(PLACE, query="Which service was deployed on day 7?", limit=9)
+    assert found[0].key == "k7"
+    assert all(item.value == values[item.key] for item in found)
+    assert {item.key: item.value for item in store.search(PLACE)} == values
+    store.put(PLACE, "k7", {"day": 70})
+    assert store.get(PLACE, "k7").value == {"day": 70}
 
 
 def test_many_items_are_read_in_pages(store: LociStore) -> None:
