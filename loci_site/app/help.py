@@ -25,7 +25,10 @@ from loci_site.app.page import framed_page
 FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
 # What people read, in this order; other files of the folder are for developers.
 _SHELVES = (
-    (gettext_noop("Start"), ("quickstart", "how-to/connect-agents", "how-to/hooks", "how-to/use-the-browser", "how-to/import")),
+    (
+        gettext_noop("Start"),
+        ("quickstart", "how-to/connect-agents", "how-to/hooks", "how-to/libraries", "how-to/use-the-browser", "how-to/import"),
+    ),
     (
         gettext_noop("Every day"),
         ("how-to/correct", "how-to/review", "how-to/ask-about-the-past", "how-to/files", "how-to/conversations"),
