@@ -14,7 +14,7 @@ Check = Callable[[Page], None]
 
 def test_a_member_connects_an_agent_and_revokes_its_token(page_as: PageAs, site: Site, axe: Check) -> None:
     page = page_as("mia")
-    page.goto("/app/")
+    page.goto("/admin/")
     page.get_by_role("button", name="Account of mia").click()
     page.get_by_role("link", name="My account").click()
     axe(page)

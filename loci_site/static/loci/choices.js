@@ -21,7 +21,8 @@
     const roles = [...document.querySelectorAll("[class*='loci-field-role-']")];
     if (roles.length) narrow(roles, roles[0]);
     for (const list of document.querySelectorAll(".loci-field-groups")) {
-        const choices = [...list.querySelectorAll("label:has(input[type=checkbox])")].map((label) => label.closest("li") || label);
+        const boxes = [...list.querySelectorAll("input[type=checkbox]")].map((input) => input.closest("label"));
+        const choices = boxes.map((label) => (label.parentElement.querySelectorAll("label").length === 1 ? label.parentElement : label));
         if (choices.length) narrow(choices, choices[0]);
     }
 })();

@@ -1,6 +1,7 @@
 """Importing a file in the browser: preview, confirmation, result."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from access.models import Group
 from access.tokens import operator
 from memories.models import Memory
 from sources import uploads
+from sources.importing import NAMES
 from sources.models import Upload
 from sources.uploads import process_waiting
 from tests.sources.importing.samples import DATA
@@ -145,3 +147,11 @@ def test_the_form_names_format_and_what_waits_and_the_page_undoes(member: Client
     member.post(page, {"do": "undo"})
     assert "Taken back" in member.get(page).content.decode()
     assert not Memory.objects.filter(state="live").exists()
+
+
+def test_each_format_has_a_tile_with_a_sample(member: Client) -> None:
+    shown = member.get("/admin/sources/upload/add/").content.decode()
+    tiles = re.findall(
+        r"<summary><strong>([\w-]+)</strong>.*?<pre class=\"loci-code\">(.+?)</pre>", shown, re.S
+    )
+    assert [name for name, _ in tiles] == list(NAMES)

@@ -3,16 +3,21 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from access.models import AuditEntry
-from access.tokens import operator
+from access.groups import GroupChange, update_group
+from access.groups.members import set_member
+from access.models import AuditEntry, Group
+from access.tokens import create_token, operator
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.undo import undo_run
 from maintenance.models import Run
+from memories.lifecycle.verbs import retract
 from tests.loci_site.admin.conftest import Remember
+from tests.people import person
 
 pytestmark = pytest.mark.django_db
 
@@ -59,3 +64,31 @@ def test_the_row_of_a_step_leads_to_what_it_changed_in_its_group(
     assert "Undone on" not in body
     undo_run(operator(), Run.objects.get().id)
     assert "Undone on" in member.get(mine).content.decode()
+
+
+def test_a_row_shows_fields_before_and_after_and_what_it_stored(owner: Client, remember: Remember) -> None:
+    old = remember("The <b>pump</b> is blue.")
+    remember("The pump is green.", supersedes=old.id)
+
+    def shown(operation: str) -> str:
+        entry = AuditEntry.objects.filter(operation=operation, memory_id=old.id).get()
+        address = reverse("admin:access_auditentry_change", args=[entry.name])
+        return owner.get(address).content.decode()
+
+    assert "<del>live</del> → <ins>superseded</ins>" in shown("supersede")
+    stored = shown("store")
+    assert "The &lt;b&gt;pump&lt;/b&gt; is blue." in stored
+    assert "<b>pump</b>" not in stored
+    assert "<del>" not in stored
+
+
+def test_every_row_of_a_log_has_a_page(owner: Client, alice: User, ledger: Group, remember: Remember) -> None:
+    memory = remember("The gate is open.")
+    update_group(operator(), ledger.slug, GroupChange(title="Ledger"))
+    set_member(operator(), ledger, user=alice, role="viewer")
+    set_member(operator(), ledger, user=alice, role="curator")
+    create_token(operator(), user=alice, name="a", scopes=["read"])
+    retract(person(alice), memory.id, reason="closed")
+    for entry in AuditEntry.objects.all():
+        address = reverse("admin:access_auditentry_change", args=[entry.name])
+        assert owner.get(address).status_code == 200, (entry.operation, entry.payload)

@@ -1,5 +1,6 @@
 """The maintenance pages: runs shown, previewed, started and undone; backups; the doctor; rights."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from django.utils import timezone
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
-from maintenance.models import Run
+from maintenance.models import JobLock, Run
 from maintenance.runs.preview import read_changes
 from memories.lifecycle import verbs
 from memories.models import Memory
@@ -246,3 +247,14 @@ def test_alice_may_run_every_group_at_once(
 def test_a_job_has_no_page_of_its_own(owner: Client, page: str) -> None:
     for name in ("0190c2a4-77aa-7000-8000-0123456789ab", "heartbeat", "7"):
         assert owner.get(f"/admin/maintenance/joblock/{name}/{page}/").status_code in (403, 404)
+
+
+def test_the_list_says_what_each_run_did_and_when_the_next_is_due(
+    member: Client, remember: Remember, ledger: Group
+) -> None:
+    expired(remember, "The gate is open until noon.")
+    cycled(ledger)
+    JobLock.objects.create(name="cycle", expected_since=timezone.now(), last_finished=timezone.now())
+    shown = text(member, RUNS)
+    assert re.search(r"change/\?*[^>]*>1 expired", shown)
+    assert re.search(r"The next run is due <time [^>]*>(tomorrow|today) ", shown)
