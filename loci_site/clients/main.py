@@ -174,7 +174,7 @@ def _explain(wish: Wish, spec: ClientSpec, told: dict[str, Any]) -> list[str]:
         lines += [
             f"Injected: what a session starts with, and the facts that a prompt is about.{example}",
             "Captured: what you ask to be remembered, rules, decisions, and commits; each waits for a person.",
-            f"To see it: {wish.url}/app/mine/, or 'loci hook captured' and 'loci hook injected' on the server.",
+            f"To see it: {wish.url}/admin/memories/memory/?mine=1, or 'loci hook captured' and 'loci hook injected' on the server.",
             f"To stop it: #skip in a prompt, a file .loci-ignore in a folder, LOCI_HOOKS=off; 'connect {wish.client} --remove'.",
         ]
     return [*lines, f"Restart {spec.title}: it reads its files when it starts."]

@@ -63,12 +63,6 @@
     });
 
     document.addEventListener("click", (event) => { if (event.target.closest("[data-keys]")) keys().showModal(); });
-    document.addEventListener("DOMContentLoaded", () => {
-        const hint = document.querySelector("[data-zone-hint]"), zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-        if (!hint || !zone || zone === (document.getElementById("id_time_zone").value || "UTC")) return;
-        hint.querySelector("span").textContent = zone;
-        hint.hidden = false;
-    });
     // Send a form once, however often its button is pressed.
     document.addEventListener("submit", (event) => setTimeout(() => {
         if (event.defaultPrevented || !event.target.matches("form[data-once]")) return;
