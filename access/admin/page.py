@@ -167,6 +167,8 @@ def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str
 class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
 
+    change_form_template = "admin/loci/model_form.html"
+    compressed_fields = False  # labels on top
     field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
     # Of the pages "add" and "change"; Django's have the model's English name.
     page_titles: ClassVar[Mapping[str, Label]] = {}

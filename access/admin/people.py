@@ -26,6 +26,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.form_errors import try_form
 from access.admin.page import NamedList, WordedForm, render_in_site
+from access.admin.searched_select import SearchedSelect
 from access.groups import entered_groups
 from access.models import Membership, Role
 from access.sign_in.invitations import (
@@ -127,7 +128,8 @@ class _LeaveForm(forms.Form):
         label=gettext_lazy("Successor"),
         required=False,
         empty_label=gettext_lazy("No one"),
-        widget=UnfoldAdminSelectWidget(),
+        to_field_name="username",
+        widget=SearchedSelect(),
         help_text=gettext_lazy("Becomes admin of the groups that have no other admin."),
     )
 

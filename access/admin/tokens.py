@@ -27,6 +27,7 @@ from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import try_form
 from access.admin.page import PageAdmin
+from access.admin.searched_select import SearchedSelect
 from access.connect import connect_lines
 from access.groups import entered_groups
 from access.models import ApiToken
@@ -96,13 +97,20 @@ class _TokenForm(forms.Form):
         label=gettext_lazy("Name"),
         max_length=120,
         help_text=gettext_lazy("The agent that will use the token."),
-        widget=UnfoldAdminTextInputWidget(),
+        widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}),
+    )
+    client = forms.ChoiceField(
+        label=gettext_lazy("Client"),
+        required=False,
+        help_text=gettext_lazy("You get the line that connects it."),
+        widget=UnfoldAdminSelectWidget(),
     )
     user = forms.ModelChoiceField(
         User.objects.none(),
-        label=gettext_lazy("User"),
+        to_field_name="username",
+        label=gettext_lazy("Person"),
         help_text=gettext_lazy("The token never has more rights than this person currently has."),
-        widget=UnfoldAdminSelectWidget(),
+        widget=SearchedSelect(),
     )
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("Scopes"),
@@ -120,7 +128,7 @@ class _TokenForm(forms.Form):
         label=gettext_lazy("Default group"),
         required=False,
         help_text=gettext_lazy("Used if the agent names no group."),
-        widget=UnfoldAdminSelectWidget(),
+        widget=SearchedSelect(),
     )
     expires_at = UtcMoment(
         required=False,
@@ -136,9 +144,11 @@ class _TokenForm(forms.Form):
         choices = [(slug, slug) for slug in self.groups_by_slug]
         owner = self.fields["user"]
         owner.queryset = users if actor.all_groups else users.filter(pk__in=[actor.user_id])  # type: ignore[attr-defined]
-        owner.initial = actor.user_id
+        owner.initial = users.filter(pk=actor.user_id).first()
         if not actor.all_groups:
             owner.widget = forms.HiddenInput()
+        clients = ((line.client, line.client) for line in connect_lines(""))
+        self.fields["client"].choices = [("", gettext("none: the token alone")), *clients]  # type: ignore[attr-defined]
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("none")), *choices]  # type: ignore[attr-defined]
         if not choices:
@@ -201,15 +211,18 @@ class TokenAdmin(PageAdmin):
         form = _TokenForm(actor, request.POST if request.method == "POST" else None)
         title, button, back = gettext("Create a token"), gettext("Create the token"), self.url("changelist")
         context = {"title": title, "form": form, "button": button, "back": back}
-        answer = try_form(form, lambda: self._show_secret(request, form.create(actor)))
+        answer = try_form(
+            form, lambda: self._show_secret(request, form.create(actor), form.cleaned_data["client"])
+        )
         return answer or self.render(request, "admin/loci/form.html", context)
 
-    def _show_secret(self, request: HttpRequest, made: NewToken) -> HttpResponse:
+    def _show_secret(self, request: HttpRequest, made: NewToken, client: str) -> HttpResponse:
+        lines = {line.client: line for line in connect_lines(made.secret)}
         context = {
             "title": gettext("Token created"),
             "token": made.token,
             "secret": made.secret,
-            "lines": connect_lines(made.secret),
+            "line": lines.get(client),
             "back": self.url("changelist"),
         }
         answer = self.render(request, "admin/access/apitoken/secret.html", context)

@@ -14,6 +14,7 @@ from django.http import (
     QueryDict,
 )
 from django.shortcuts import get_object_or_404
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
@@ -32,8 +33,9 @@ from maintenance.cycle.undo import ENDED, find_later_runs, preview_undo, undo_ru
 from maintenance.models import Run, RunStatus
 from maintenance.runs.preview import RunPreview, preview_cycle, read_changes
 from maintenance.runs.wording import format_changes, format_counts, format_steps
+from maintenance.schedule import job_statuses
 
-_CHANGES_SHOWN = 50
+_CHANGES_SHOWN = 25
 _KEPT_SHOWN = 50
 # How long a browser waits for a run; a worker continues after that.
 _REQUEST_S = 20.0
@@ -96,8 +98,7 @@ class RunAdmin(PageAdmin):
     """Maintenance runs in the user's groups; runs over all groups are for superusers."""
 
     list_name = gettext_lazy("Maintenance runs")
-    list_display = ("started_at", "kind", "standing", "group", "actor", "counted", "finished_at")
-    list_display_links = ("started_at", "kind")
+    list_display = ("did", "kind", "standing", "group", "actor", "started_at")
     list_select_related = ("group",)
     list_filter = ("status", "kind")
     ordering = ("-key",)
@@ -114,10 +115,13 @@ class RunAdmin(PageAdmin):
         return rows if actor.all_groups else rows.filter(group__in=actor.roles)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """List the runs, with a link to a new one for users who may start one."""
+        """List the runs, with the next one, and a link to a new one for users who may start one."""
         form = _CycleForm(actor=actor_of(request))
-        begin = self.url("begin") if form.has_choice else ""
-        shown: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
+        context = {
+            "begin_url": self.url("begin") if form.has_choice else "",
+            "next_run": next(job.next_run for job in job_statuses() if job.name == "cycle"),
+        }
+        shown: HttpResponse = super().changelist_view(request, context | (extra_context or {}))
         return shown
 
     def show_row(self, request: HttpRequest, run: Run) -> HttpResponse:
@@ -248,10 +252,10 @@ class RunAdmin(PageAdmin):
         """The run's status."""
         return run.status
 
-    @column(gettext_lazy("counts"))
-    def counted(self, run: Run) -> str:
-        """The run's counts on one line."""
-        return format_counts(run.counts) or "—"
+    @column(gettext_lazy("what it did"))
+    def did(self, run: Run) -> str:
+        """What the run did, in words."""
+        return capfirst(format_counts(run.counts) or run.error or gettext("nothing to do"))
 
 
 def _page_of_changes(request: HttpRequest, run: Run, **narrowed: Q) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from access.audit.verify import verify_log
 from access.audit_search import find_visible_row, visible_log, without_links
 from access.models import ApiToken, AuditEntry, AuditHead
 from memories.admin.filters import ColumnFilter
+from memories.browse.history import SHOWN_FIELDS, format_value, read_changes
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -117,7 +118,15 @@ class AuditEntryAdmin(PageAdmin):
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)))
         memory = seen.filter(id=entry.memory_id).first() if entry.memory_id is not None else None
         title = gettext("Audit row {entry}").format(entry=_row_place(entry, chain_labels()))
+        values = row.payload if row else {}
+        facts = [
+            (in_words(name.replace("_", " ")), format_value(value))
+            for name, value in (values | _new_fields(values)).items()
+            if not isinstance(value, dict) and value not in (None, "", []) and name != "changes"
+        ]
         context = {"title": title, "entry": entry, "payload": text, "memory": memory}
+        shown = ("content", *SHOWN_FIELDS) if entry.memory_id else ()  # the rest is bookkeeping
+        context |= {"changes": read_changes(values, shown), "facts": facts}
         context["batch_url"] = _batch_url(entry)
         return self.render(request, "admin/access/auditentry/page.html", context)
 
@@ -161,6 +170,14 @@ class AuditEntryAdmin(PageAdmin):
         if url := _batch_url(entry):
             return format_html('<a class="loci-link" href="{}">{}</a>', url, shown)
         return format_html('<span class="loci-short">{}</span>', shown)
+
+
+def _new_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a memory that a row stored, as far as people read them."""
+    stored = {} if payload.get("before") else payload.get("after") or payload.get("memory") or {}
+    return {
+        name: stored[name] for name in ("content", *SHOWN_FIELDS) if stored.get(name) not in (None, "", [])
+    }
 
 
 def _batch_url(entry: AuditEntry) -> str:

@@ -26,7 +26,14 @@ from memories.queries.versions import parse_id
 from memories.review.card import link_card, memory_card, proposal_card
 from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, decide_many, take_back
 from memories.review.preview import preview_effect
-from memories.review.queue import CardKind, Deck, find_stale_proposals, may_review, review_deck
+from memories.review.queue import (
+    CardKind,
+    Deck,
+    find_sent_by,
+    find_stale_proposals,
+    may_review,
+    review_deck,
+)
 
 _MAX_CHOSEN = 100  # cards at once, as many as the list shows
 KEYS = [(choice.key, gettext_lazy(choice.help)) for choice in CHOICES.values() if choice.key]
@@ -45,6 +52,7 @@ DECISIONS = [
     {
         "verb": choice.verb,
         "key": choice.key,
+        "label": gettext_lazy(choice.label),
         "past": gettext_lazy(choice.past),
         "takesOther": choice.takes_other,
     }
@@ -63,7 +71,7 @@ def _count_view(request: HttpRequest) -> JsonResponse:
 
 
 @require_GET
-def _page_view(request: HttpRequest) -> HttpResponse:
+def review_page(request: HttpRequest) -> HttpResponse:
     """Show the deck with its first card; `?kind=` and `?group=` filter it."""
     actor = actor_of(request)
     kinds = [CardKind(kind) for kind in request.GET.getlist("kind") if kind in CardKind.__members__.values()]
@@ -79,7 +87,7 @@ def _page_view(request: HttpRequest) -> HttpResponse:
         ],
         "chosen_kinds": [str(kind) for kind in kinds],
         "groups": groups,
-        "group": chosen,
+        "chosen_group": chosen,
         "may_review": may_review(actor),
         "keys": KEYS,
         "select": gettext("Select {content}"),
@@ -99,8 +107,9 @@ def _card_view(request: HttpRequest, kind: str, id_: UUID) -> HttpResponse:
         card = proposal_card(actor, id_)
     else:
         card = link_card(actor, id_) if CardKind(kind).is_link else memory_card(actor, id_)
-    context = {"card": card, "verbs": [choice.verb for choice in card.choices]}
-    return TemplateResponse(request, "admin/memories/review/card.html", context)
+    token = card.origin.token_id
+    sent = find_sent_by(actor, token, limit=_MAX_CHOSEN) if token else []
+    return TemplateResponse(request, "admin/memories/review/card.html", {"card": card, "sent": len(sent)})
 
 
 @require_GET
@@ -147,10 +156,16 @@ def _undo_view(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def _many_view(request: HttpRequest) -> HttpResponse:
-    """Carry out many decisions, or preview them (`preview=1`); the response lists those that failed."""
+    """Carry out many decisions, or preview them (`preview=1`); the response lists those that failed.
+
+    They are about the cards that are `chosen`, or about all that a `token` sent.
+    """
     verb = request.POST.get("verb", "")
     check_choice(verb, AT_ONCE, field="verb")
     chosen = request.POST.getlist("chosen")
+    if token := request.POST.get("token", ""):
+        sent = find_sent_by(actor_of(request), parse_id(token, field="token"), limit=_MAX_CHOSEN)
+        chosen = [f"{kind}:{id_}" for kind, id_ in sent]
     if not 1 <= len(chosen) <= _MAX_CHOSEN:
         raise InvalidInput(
             gettext("Choose 1 to {max_chosen} cards.").format(max_chosen=_MAX_CHOSEN), field="chosen"
@@ -215,7 +230,7 @@ def review_urls() -> list[URLPattern]:
     """The URLs of the review, below the admin's own."""
     wrap = admin.site.admin_view
     return [
-        path("", wrap(_page_view), name="review"),
+        path("", wrap(review_page), name="review"),
         path("count/", wrap(_count_view), name="review_count"),
         path("card/<str:kind>/<uuid:id_>/", wrap(_card_view), name="review_card"),
         path("effect/", wrap(_effect_view), name="review_effect"),

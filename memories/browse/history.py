@@ -59,10 +59,8 @@ def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
     """The history entry of a log row; `tokens` holds token names by id."""
     payload: dict[str, Any] | None = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     values = payload or {}
-    pairs = changed_fields(values)
-    changed = [name for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]
-    changes = [_HistoryChange(name.replace("_", " "), *map(format_value, pairs[name])) for name in changed]
-    content = pairs.get("content")
+    changes = read_changes(values, SHOWN_FIELDS)
+    content = changed_fields(values).get("content")
     return _HistoryEntry(
         at=entry.at,
         operation=entry.operation,
@@ -78,11 +76,22 @@ def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
     )
 
 
+def read_changes(payload: Mapping[str, Any], names: Collection[str] = ()) -> list[_HistoryChange]:
+    """The fields that a log row changed, of these names or of all, formatted for people."""
+    pairs = changed_fields(payload)
+    changed = [name for name in names or pairs if name in pairs and pairs[name][0] != pairs[name][1]]
+    return [_HistoryChange(name.replace("_", " "), *map(format_value, pairs[name])) for name in changed]
+
+
 def changed_fields(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
     """`{field: [before, after]}` as a log row has it, or of the whole memory before and after; empty for a new one."""
-    before, after = payload.get("before") or {}, payload.get("after") or {}
-    whole = {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
-    return payload.get("changes") or whole
+    changes = payload.get("changes")
+    if changes and isinstance(changes, dict):  # a run's are the ends of its rows
+        return changes
+    before, after = payload.get("before"), payload.get("after")
+    if not (before and isinstance(before, dict) and isinstance(after, dict)):
+        return {}
+    return {name: [before.get(name), after[name]] for name in after}
 
 
 def format_value(value: Any) -> str:

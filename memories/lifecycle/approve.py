@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.audit.operations import Operation
+from memories.language.cleaning import first_words
 from memories.models import FindingStatus, Link, LinkStatus, Memory, MemoryFinding
 from memories.models.link import ON_APPROVAL
 from memories.queries.versions import head_of, versions_of
@@ -30,6 +31,7 @@ from relations.models import EntityAlias, Relation, RelationEvidence
 CARRIED_FIELDS: Final = (
     "thread_id", "position", "valid_to", "valid_to_known_at", "pinned", "access_count", "last_accessed", "decayed_at",
 )  # fmt: skip
+_SHOWN_WORDS: Final = 12
 
 
 def carry_out_approval(actor: Actor, memory: Memory) -> tuple[str, ...]:
@@ -49,7 +51,8 @@ def carry_out_approval(actor: Actor, memory: Memory) -> tuple[str, ...]:
             is_plan = not has_begun(memory, timezone.now()) and was_called_off_after(old, memory.created_at)
             how = Operation.SUPERSEDE if is_plan else Operation(operation)
             _replace_by_approved(actor, old, memory, operation=how, is_first=not done)
-            done.append(gettext("{id} is superseded").format(id=old.id))
+            name = f"“{first_words(old.content, _SHOWN_WORDS)}”" if actor.is_person else str(old.id)
+            done.append(gettext("{id} is superseded").format(id=name))
         else:
             if not done:
                 join_chain(actor, old, memory)

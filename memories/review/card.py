@@ -77,6 +77,7 @@ class _Authorship:
     via: str = ""
     client: str = ""
     token: str = ""
+    token_id: UUID | None = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,9 @@ def proposal_card(actor: Actor, id_: UUID) -> _Card:
     """
     proposal = find_proposal(actor, id_, right=CURATE)
     token = ApiToken.objects.filter(id=proposal.token).first() if proposal.token else None
-    origin = _Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
+    origin = _Authorship(
+        proposal.actor, proposal.via, proposal.client, token.name if token else "", proposal.token
+    )
     memory = target_of(proposal) if proposal_kinds()[proposal.verb].compare is None else None
     return _Card(
         kind=CardKind.PROPOSAL,
@@ -337,10 +340,10 @@ def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[
 def _find_authorship(memory: Memory) -> _Authorship:
     """Who wrote this version; the first audit row about it says through what."""
     first = AuditEntry.objects.filter(origin="", memory_id=memory.id).order_by("key").first()
-    token = memory.token.name if memory.token else ""
+    token = (memory.token.name, memory.token.id) if memory.token else ("", None)
     if first is None:
-        return _Authorship(memory.author_name, client=memory.client, token=token)
-    return _Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, token)
+        return _Authorship(memory.author_name, "", memory.client, *token)
+    return _Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, *token)
 
 
 def _find_reason(memory: Memory) -> str:

@@ -221,6 +221,19 @@ def find_stale_proposals(actor: Actor) -> list[UUID]:
     return [row.id for row in find_waiting_proposals(actor.keys_where(CURATE)) if is_stale(row)]
 
 
+def find_sent_by(actor: Actor, token: UUID, *, limit: int) -> list[tuple[CardKind, UUID]]:
+    """The memories and proposals that a token sent and that wait for this actor, oldest first: kind and id, `limit` at most."""
+    groups = actor.keys_where(CURATE)
+    rows = Memory.objects.filter(
+        token__id=token, state=State.LIVE, trust__in=(Trust.CANDIDATE, Trust.QUARANTINED)
+    )
+    if groups is not None:
+        rows = rows.filter(group__in=groups)
+    sent = [(CardKind.CANDIDATE, id_) for id_ in rows.order_by("key").values_list("id", flat=True)[:limit]]
+    sent += [(CardKind.PROPOSAL, row.id) for row in find_open_proposals(groups) if row.token == token]
+    return sent[:limit]
+
+
 def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:
     """The proposals that have a card and are not expired, oldest first; at most CAP + 1."""
     comparing = [kind.verb for kind in proposal_kinds().values() if kind.compare is not None]

@@ -14,7 +14,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, join_list
 from access.errors import LociError
 from sources.admin import artifacts, watching  # noqa: F401 - register their pages
-from sources.admin.forms import FileAdmin, UploadForm
+from sources.admin.forms import FORMATS, FileAdmin, UploadForm
 from sources.models import Upload, UploadState
 from sources.uploads import (
     TO_DO,
@@ -54,6 +54,7 @@ class UploadAdmin(FileAdmin):
     list_name = gettext_lazy("Imports")
     add_label = gettext_lazy("Import a file")
     file_form = UploadForm
+    formats = FORMATS
     add_title = gettext_lazy("Import memories")
     add_note = gettext_lazy(
         "You first see which lines would be stored and which skipped. Nothing is written until you confirm."

@@ -1,5 +1,7 @@
 """What the pages that take a file have in common, and the form of an import: a file, and the rules for its lines."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django import forms
@@ -7,14 +9,12 @@ from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
-from django.utils.functional import lazy
-from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import Label, column, in_words, join_clauses
+from access.admin.columns import Label, column
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
@@ -33,6 +33,7 @@ class FileAdmin(LociAdmin):
     add_note: ClassVar[Label]
     add_button: ClassVar[Label]
     refused: ClassVar[Label]
+    formats: ClassVar[Sequence[Any]] = ()
 
     def receive(self, request: HttpRequest, form: Any) -> str:
         """Take the file of a valid form; returns the address to go on to."""
@@ -57,6 +58,7 @@ class FileAdmin(LociAdmin):
             "title": self.add_title,
             "form": form,
             "note": self.add_note,
+            "formats": self.formats,
             "button": self.add_button,
             "back": self.url("changelist"),
         }
@@ -74,8 +76,36 @@ def writable_groups(actor: Actor) -> list[str]:
     return [group.slug for group in entered_groups(actor, WRITE)]
 
 
-def _accepted_formats() -> str:
-    return join_clauses(in_words(importer.description) for importer in IMPORTERS)
+# How a file of each format begins, or where its program makes it.
+_SAMPLES = {
+    "export": "loci export loci.jsonl",
+    "mcp-memory": '{"type": "entity", "name": "Ann", "entityType": "person", "observations": ["leads billing"]}',
+    "mem0": '[{"id": "1", "memory": "The port is 8081.", "user_id": "ann"}]',
+    "mcp-memory-service": '{"memories": [{"content": "The port is 8081.", "tags": ["port"]}]}',
+    "basic-memory": "# Ledger\n- [decision] Amounts are cents\n- uses [[PostgreSQL]]",
+    "claude-mem": "~/.claude-mem/claude-mem.db",
+    "claude-code": "~/.claude/projects/*/memory/*.md",
+    "obsidian": "vault.zip",
+    "chatgpt": "chatgpt.com: Settings → Data controls → Export data",
+    "claude-ai": "claude.ai: Settings → Privacy → Export data",
+    "gemini": "takeout.google.com: My Activity → Gemini Apps, JSON",
+    "locus": "ledger.locus",
+    "markdown": "# Ports\nThe ledger listens on 8081.",
+    "csv": "text,type,tags\nThe port is 8081.,semantic,port ledger",
+    "lines": '{"text": "The port is 8081.", "timestamp": "2026-03-04T09:30:00", "tags": ["port"]}',
+}
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A tile of the page that takes an import."""
+
+    name: str
+    description: str
+    sample: str
+
+
+FORMATS = [_Format(each.name, each.description, _SAMPLES.get(each.name, "")) for each in IMPORTERS]
 
 
 class UploadForm(forms.Form):
@@ -83,7 +113,7 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(
         label=gettext_lazy("File"),
-        help_text=format_lazy(gettext_lazy("Accepted: {formats}."), formats=lazy(_accepted_formats, str)()),
+        help_text=gettext_lazy("Choose it or drop it here. Its format is recognised."),
         allow_empty_file=True,  # receive_upload() rejects it with a reason
         widget=forms.FileInput(attrs={"accept": ",".join(ENDINGS), "class": "loci-file"}),
     )

@@ -109,9 +109,8 @@ def test_a_conflict_is_resolved_and_opened_again(page_as: PageAs, site: Site) ->
     go_to(page, "Porto")
     expect(page.locator(".review-diff del")).to_have_text("Lisbon")
     expect(page.locator(".review-diff ins")).to_have_text("Porto")
-    # Why they were tied stands on the card: the two words that exclude each other.
-    expect(page.locator(".review-spans")).to_contain_text("old Lisbon")
-    expect(page.locator(".review-spans")).to_contain_text("new Porto")
+    # Why they were tied stands on the card, once: the two words that exclude each other.
+    expect(page.locator(".review-other .review-why")).to_contain_text("“Lisbon” against “Porto”")
     # What recall returns before and after comes by itself, and says which goes.
     expect(page.locator(".review-is-gone")).to_contain_text("Lisbon")
     decide(page, "s", "Replaced")

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from access.admin.caller import actor_of
-from loci_site.admin.explore.page import render_page
+from loci_site.admin.explore.page import query_text, render_page
 from loci_site.admin.places import open_places
-from loci_site.config import effective_settings
+from loci_site.config import DEFAULT, effective_settings
 
 
 def settings_index(request: HttpRequest) -> HttpResponse:
@@ -21,13 +21,21 @@ def settings_index(request: HttpRequest) -> HttpResponse:
 
 
 def show_settings(request: HttpRequest) -> HttpResponse:
-    """Every setting with its value and where it comes from."""
+    """Every setting with its value, those that were changed first; `?q=` narrows them."""
     if not actor_of(request).all_groups:
         raise PermissionDenied(gettext("Only superusers can see the settings."))
-    rows = effective_settings(settings.LOCI, os.environ)
+    search = query_text(request, "q", max_chars=100)
+    words = search.casefold().split()
+    rows = [
+        row
+        for row in effective_settings(settings.LOCI, os.environ)
+        if all(word in f"{row.section}.{row.name} {gettext(row.meaning)}".casefold() for word in words)
+    ]
     context = {
         "title": gettext("Settings"),
         "home": settings.LOCI.home,
+        "search": search,
+        "changed": [row for row in rows if row.origin != DEFAULT or row.coming],
         "sections": [(name, list(own)) for name, own in groupby(rows, key=lambda row: row.section)],
         "has_redis": bool(settings.LOCI.redis_url),
     }

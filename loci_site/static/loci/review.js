@@ -166,7 +166,7 @@ async function decide(verb, extra = {}) {
   const shown = card();
   if (busy || !isShown(row) || !isOpen(row)) return;
   if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]:not([disabled])`)) {
-    say(t("“{verb}” does not apply to this card.", { verb }), { bad: true });
+    say(t("“{verb}” does not apply to this card.", { verb: DECISIONS.get(verb).label }), { bad: true });
     return;
   }
   busy = true;
@@ -306,13 +306,15 @@ function count() {
   all.indeterminate = some > 0 && some < open;
 }
 
-async function decideMany(verb) {
-  const some = chosen();
-  const given = { verb, chosen: some.map(keyOf), reason: card()?.querySelector("[data-reason]")?.value.trim() || "" };
+/* Decide about the ticked cards, or about all that a token sent, of which this page may list a part. */
+async function decideMany(verb, token = "") {
+  const some = token ? [] : chosen();
+  const given = { verb, token, chosen: some.map(keyOf), reason: card()?.querySelector("[data-reason]")?.value.trim() || "" };
   try {
     const would = await send(`${url}many/`, { ...given, preview: "1" });
     const box = dialog("many");
-    fill(box, would, some, t("{done}: {count} of {all}?", { done: pastOf(verb), count: would.done, all: some.length }));
+    const all = would.done + would.failed.length;
+    fill(box, would, some, t("{done}: {count} of {all}?", { done: pastOf(verb), count: would.done, all }));
     const go = box.querySelector("[data-many-go]");
     go.hidden = !would.done;
     go.textContent = t("Yes, {count}", { count: would.done });
@@ -325,10 +327,15 @@ async function decideMany(verb) {
     markStale(answer.stale);
     some.forEach((row) => { row.querySelector("input").checked = false; });
     count();
-    const words = t("{done}: {count} of {all}", { done: pastOf(verb), count: answer.done, all: some.length });
+    const words = t("{done}: {count} of {all}", { done: pastOf(verb), count: answer.done, all });
     keep([...decisions(), { rows: decided.map(keyOf), entries: answer.entries, words }]);
     fetched.clear();
     say(t("{words}. “u” undoes all of them.", { words }));
+    if (token) {
+      sessionStorage.setItem(STATUS_KEY, status.textContent);
+      window.location.reload();
+      return;
+    }
     if (answer.failed.length) {
       fill(box, answer, some, words);
       go.hidden = true;
@@ -463,6 +470,7 @@ root.addEventListener("click", (event) => {
   if (button.dataset.do) DO[button.dataset.do]();
   else if (button.dataset.verb) press(button.dataset.verb);
   else if (button.dataset.manyVerb) decideMany(button.dataset.manyVerb);
+  else if (button.dataset.token) decideMany("reject", button.dataset.token);
   else if (button.matches(".review-row")) show(rows.indexOf(button.closest("li")));
 });
 root.addEventListener("change", (event) => {

@@ -1,5 +1,6 @@
 """Changes made in the browser reach the rows and the audit log."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -187,7 +188,8 @@ def test_a_link_is_closed_once(owner: Client, remember: Remember) -> None:
 def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice: User, ledger: Group) -> None:
     form = {
         "name": "agent",
-        "user": alice.pk,
+        "client": "Claude Code",
+        "user": alice.username,
         "scopes": ["read"],
         "groups": ["ledger"],
         "default_group": "ledger",
@@ -195,7 +197,9 @@ def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice:
     answer = owner.post("/admin/access/apitoken/add/", form)
     secret = answer.context["secret"]
     assert "no-store" in answer["Cache-Control"]
-    assert f"Authorization: Bearer {secret}" in answer.content.decode().replace("&quot;", '"')
+    page = answer.content.decode().replace("&quot;", '"')
+    assert f"Authorization: Bearer {secret}" in page
+    assert page.count(secret) == 1
     token = ApiToken.objects.get()
     assert (token.token_hash, token.scopes, token.default_group) == (hash_secret(secret), ["read"], ledger)
     assert actor_for_secret(secret).roles == {ledger.key: "admin"}
@@ -208,13 +212,30 @@ def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice:
     assert last_entry().operation == "token"
 
 
+def test_without_a_client_the_token_stands_alone(owner: Client, alice: User) -> None:
+    answer = owner.post("/admin/access/apitoken/add/", {"name": "a", "user": "alice", "scopes": ["read"]})
+    assert f'<pre class="loci-code">{answer.context["secret"]}</pre>' in answer.content.decode()
+    assert "mcp add" not in answer.content.decode()
+
+
+def test_a_person_is_found_by_name_where_there_are_many(owner: Client, alice: User) -> None:
+    assert '<select name="user"' in owner.get("/admin/access/apitoken/add/").content.decode()
+    User.objects.bulk_create(User(username=f"person{n}") for n in range(20))
+    page = owner.get("/admin/access/apitoken/add/").content.decode()
+    assert re.search(r'<input type="text" name="user" list="(\w+-choices)"[^>]* value="alice"', page)
+    assert '<option value="person7">' in page
+    refused = owner.post("/admin/access/apitoken/add/", {"name": "a", "user": "eve", "scopes": ["read"]})
+    assert "Select a valid choice" in refused.content.decode()
+    assert not ApiToken.objects.exists()
+
+
 def test_a_token_form_at_fault_makes_nothing(owner: Client, alice: User) -> None:
-    said(owner, "/admin/access/apitoken/add/", name="", user=alice.pk, scopes=["read"])
+    said(owner, "/admin/access/apitoken/add/", name="", user=alice.username, scopes=["read"])
     body = said(
         owner,
         "/admin/access/apitoken/add/",
         name="a",
-        user=alice.pk,
+        user=alice.username,
         scopes=["read"],
         expires_at="2020-01-01T00:00",
     )

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from access.models import AuditEntry, Group
+from access.tokens import create_token, operator
 from memories.models import Link, Memory
 from tests.loci_site.admin.conftest import Remember
 from tests.memories.builders import doubt, fresh, row
@@ -146,6 +147,55 @@ def test_many_are_previewed_decided_and_taken_back(member: Client, ledger: Group
     assert [fresh(one).trust for one in (*mine, hers)] == ["rejected"] * 3 + ["candidate"]
     member.post(f"{PAGE}undo/", {"entries": json.dumps(done["entries"])})
     assert {fresh(one).trust for one in mine} == {"candidate"}
+
+
+def test_all_that_a_token_sent_is_refused_at_once_where_the_caller_curates(
+    owner: Client, member: Client, stranger: Client, bob: User, ledger: Group, garden: Group
+) -> None:
+    token, other = (create_token(operator(), user=bob, name=name, scopes=["read"]).token for name in "ab")
+    sent = [row(ledger, f"Sent {n}.", trust="candidate", token=token) for n in range(2)]
+    sent.append(row(ledger, "Held.", trust="quarantined", token=token))
+    foreign = row(garden, "Sent elsewhere.", trust="candidate", token=token)
+    kept = [row(ledger, "Known.", token=token), row(ledger, "By another.", trust="candidate", token=other)]
+    card = member.get(f"{PAGE}card/candidate/{sent[0].id}/").content.decode()
+    assert "Refuse all 3 that “a” sent" in card
+    assert "Refuse all" not in member.get(f"{PAGE}card/candidate/{kept[1].id}/").content.decode()
+
+    said = {"verb": "reject", "token": str(token.id)}
+    would = member.post(f"{PAGE}many/", said | {"preview": "1"}).json()
+    assert (would["done"], fresh(sent[0]).trust) == (3, "candidate")
+    assert stranger.post(f"{PAGE}many/", said).status_code == 422
+    done = member.post(f"{PAGE}many/", said).json()
+    assert (done["done"], done["failed"]) == (3, [])
+    assert {fresh(one).trust for one in sent} == {"rejected"}
+    assert [fresh(one).trust for one in (foreign, *kept)] == ["candidate", "active", "candidate"]
+    member.post(f"{PAGE}undo/", {"entries": json.dumps(done["entries"])})
+    assert [fresh(one).trust for one in sent] == ["candidate", "candidate", "quarantined"]
+    assert owner.post(f"{PAGE}many/", said | {"preview": "1"}).json()["done"] == 4
+    assert owner.post(f"{PAGE}many/", {"verb": "reject", "token": "x"}).status_code == 422
+
+
+def test_only_kinds_that_wait_and_the_chosen_one_have_a_chip(owner: Client, waits: Memory) -> None:
+    def chips(query: str = "") -> list[str]:
+        return re.findall(r'data-count="(\w+)"', owner.get(PAGE + query).content.decode())
+
+    assert chips() == ["all", "candidate"]
+    assert chips("?kind=conflict") == ["all", "conflict", "candidate"]
+
+
+def test_a_conflict_is_said_once(owner: Client, ledger: Group) -> None:
+    one, two = row(ledger, "The pump is blue."), row(ledger, "The pump is red.")
+    link = Link.objects.create(
+        kind="conflict",
+        source=two,
+        target=one,
+        reason="another colour",
+        evidence={"old": "blue", "new": "red"},
+    )
+    card = owner.get(f"{PAGE}card/conflict/{link.id}/").content.decode()
+    assert card.count("loci-is-conflict") == 1
+    assert "Another colour" in card
+    assert "review-spans" not in card
 
 
 def test_links_are_dismissed_many_at_once(owner: Client, ledger: Group) -> None:

@@ -97,7 +97,7 @@ def test_people_are_listed_with_what_they_reach(
     cells = [[word.strip() for word in re.split(r"<[^>]*>", row) if word.strip()] for row in rows]
     words = {name: rest for name, *rest in cells}
     assert "ledger (curator)" in words["bob"]
-    assert "workspace only" in words["bob"]
+    assert "by roles in groups" in words["bob"]
     assert "deactivated" in words["charlie"]
     assert "no group" in words["charlie"]
     assert "every group, as admin" in words["alice"]

@@ -39,7 +39,7 @@ async def body_of(answer: Any) -> bytes:
 
 def make_token(client: Client, **fields: object) -> str:
     """The secret on the page after the form."""
-    user = client.session["_auth_user_id"]
+    user = User.objects.get(pk=client.session["_auth_user_id"]).username
     page = client.post(
         NEW_TOKEN, {"name": "laptop", "user": user, "scopes": ["read", "write"], **fields}
     ).content.decode()
@@ -66,11 +66,22 @@ def test_a_member_makes_uses_and_revokes_a_token(member: Client, bob: User, ledg
     assert token.state == "revoked"
 
 
-def test_the_new_tokens_page_connects_the_usual_clients(member: Client, bob: User) -> None:
-    page = member.post(NEW_TOKEN, {"name": "laptop", "user": bob.pk, "scopes": ["read"]})
+@pytest.mark.parametrize(
+    ("client", "line"),
+    [
+        ("Claude Code", "claude mcp add --transport http loci"),
+        ("Codex", "codex mcp add loci --url"),
+        ("Cursor", "~/.cursor/mcp.json"),
+    ],
+)
+def test_the_new_tokens_page_connects_the_chosen_client(
+    member: Client, bob: User, client: str, line: str
+) -> None:
+    sent = {"name": "laptop", "user": bob.username, "scopes": ["read"], "client": client}
+    page = member.post(NEW_TOKEN, sent)
     assert "no-store" in page["Cache-Control"]
-    for word in ("claude mcp add --transport http loci", "codex mcp add loci --url", "~/.cursor/mcp.json"):
-        assert word in page.content.decode()
+    assert line in page.content.decode()
+    assert len(re.findall(r"loci_[\w-]{43}", page.content.decode())) == 1
 
 
 @pytest.mark.parametrize(
@@ -80,13 +91,13 @@ def test_the_new_tokens_page_connects_the_usual_clients(member: Client, bob: Use
         {"scopes": ["create-group"]},
         {"groups": ["garden"]},
         {"scopes": []},
-        {"user": 1},
+        {"user": "alice"},
     ],
 )
 def test_a_token_has_no_more_than_ones_role(
     member: Client, bob: User, garden: Group, beyond: dict[str, object]
 ) -> None:
-    answer = member.post(NEW_TOKEN, {"name": "x", "user": bob.pk, "scopes": ["read"], **beyond})
+    answer = member.post(NEW_TOKEN, {"name": "x", "user": "bob", "scopes": ["read"], **beyond})
     assert answer.context["form"].errors
     assert not ApiToken.objects.filter(user=bob).exists()
 

@@ -50,4 +50,7 @@ def test_the_page_is_for_superusers(alice: User, bob: User) -> None:
     curator.force_login(bob)
     shown = owner.get("/admin/settings/instance/").content.decode()
     assert "prepare_threshold" in shown
+    found = owner.get("/admin/settings/instance/?q=server port").content.decode()
+    assert "<code>port</code>" in found
+    assert "prepare_threshold" not in found
     assert curator.get("/admin/settings/instance/").status_code == 403

@@ -50,7 +50,7 @@ def test_naming_another_memory_leaves_it_waiting_and_replaces_nothing(
     would = approve(person(alice), candidate.id, dry_run=True)
     done = approve(person(alice), candidate.id)
     assert would.consequences == done.consequences
-    assert {f"{row.id} is superseded" for row in (other, current)} < {*done.consequences}
+    assert {f"“{row.content}” is superseded" for row in (other, current)} < {*done.consequences}
     assert (fresh(other).state, fresh(current).state) == ("superseded", "superseded")
 
 
