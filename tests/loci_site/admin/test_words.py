@@ -178,11 +178,10 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret of the house")
 
-    monkeypatch.setattr("loci_site.app.page.actor_of", broken)
-    monkeypatch.setattr("loci_site.app.read.actor_of", broken)
+    monkeypatch.setattr("loci_site.app.conversations.actor_of", broken)
     client = Client(raise_request_exception=False)
     client.force_login(User.objects.create_user("eve"))
-    answer = client.get("/app/")
+    answer = client.get("/admin/conversations/")
     assert answer.status_code == 500
     shown = answer.content.decode()
     assert "<h1>Something went wrong in Loci.</h1>" in shown
