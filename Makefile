@@ -109,10 +109,14 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 .venv/bin/uv: | .venv/bin/python
 	@$(PIP) install --quiet uv
 
+# What pip does, in one line of the terminal; its errors go to standard error.
+SHOW_STEP = awk '/^(Collecting|Building|Installing)/ { printf "\r\033[K  %.70s", $$1 " " ($$1 == "Installing" ? "all of it" : $$2); fflush() } END { print "" }'
+
 # A stamp is newer than the lock file it was installed from; a changed lock file installs again.
 .venv/.installed-serve: requirements.lock | .venv/bin/python
 	@if [ .venv/.installed-dev -nt requirements.lock ] && [ .venv/.installed-dev -nt requirements-dev.lock ]; then :; \
-	else echo "Installing what Loci needs (once, about a minute)"; $(PIP) install --quiet --require-hashes -r requirements.lock; fi
+	else echo "Installing what Loci needs (once, about a minute)"; \
+	PYTHONUNBUFFERED=1 $(PIP) install --progress-bar off --require-hashes -r requirements.lock | $(SHOW_STEP); fi
 	@$(MAKE) --silent .venv/bin/loci
 	@touch $@
 

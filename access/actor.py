@@ -64,6 +64,7 @@ class Actor:
 
     `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
     and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
+    `include_global` False: global memories of other groups are hidden from it.
     `checkout` is None if it is not known which repository the caller works in. `origin` is that of the browser extension whose token this is.
     `is_prompt`: the texts that it stores are what a person typed to an agent; only the prompt hook says so.
     `held_back` says why everything that the actor stores waits for a person, whatever a group's policy; empty if it does not.
@@ -79,6 +80,7 @@ class Actor:
     is_person: bool = False
     all_groups: bool = False
     roles: dict[int, str] = field(default_factory=dict)
+    include_global: bool = True
     default_group: str = ""
     run: uuid.UUID | None = None
     held_back: str = ""

@@ -71,7 +71,7 @@ def visible_to(
     trusts: frozenset[str],
     narrowing: Narrowing | None = None,
 ) -> Visibility:
-    """What `actor` may see in `group` (global memories included), or in all its groups if `group` is None.
+    """What `actor` may see in `group` (global memories included, unless its token hides them), or in all its groups if None.
 
     Raises:
         NotPermitted: the actor may not read in the group, or at all.
@@ -83,7 +83,7 @@ def visible_to(
         groups = None if actor.all_groups else frozenset(actor.roles)
     return Visibility(
         groups=groups,
-        include_global=True,
+        include_global=actor.include_global,
         states=states,
         trusts=trusts,
         now=timezone.now(),

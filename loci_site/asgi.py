@@ -23,6 +23,7 @@ from access.sign_in.client_address import network_of  # noqa: E402
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.db_threads import page_thread, read_pool  # noqa: E402
 from loci_site.server.health import WATCH  # noqa: E402
+from loci_site.server.missing_model import fetch_when_missing  # noqa: E402
 from loci_site.server.process import end_with_parent, take_short_turns  # noqa: E402
 from loci_site.server.web import ORPHAN_S, PARENT_VARIABLE  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
@@ -98,6 +99,7 @@ def start() -> None:
     connection_created.connect(WATCH.watch)
     if WATCH.note_failure not in COMMIT_HOOKS:
         COMMIT_HOOKS.append(WATCH.note_failure)
+    fetch_when_missing()
     warm_up()
     load_in_background()
 

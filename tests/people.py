@@ -68,11 +68,13 @@ def make_token(
     scopes: Iterable[str] = ("read", "write"),
     groups: Iterable[Group] = (),
     default_group: Group | None = None,
+    include_global: bool = True,
 ) -> tuple[ApiToken, str]:
     """A token of the user and its secret."""
     made = create_token(
-        operator(), user=user, name=name, scopes=scopes, groups=groups, default_group=default_group
-    )
+        operator(), user=user, name=name, scopes=scopes,
+        groups=groups, default_group=default_group, include_global=include_global,
+    )  # fmt: skip
     return made.token, made.secret
 
 

@@ -167,7 +167,7 @@ def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str
 class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
 
-    change_form_template = "admin/loci/model_form.html"
+    change_form_template: ClassVar[Any] = "admin/loci/model_form.html"
     compressed_fields = False  # labels on top
     field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
     # Of the pages "add" and "change"; Django's have the model's English name.
@@ -203,6 +203,24 @@ def render_in_site(
     """A page inside the site's frame."""
     request.current_app = admin.site.name
     return TemplateResponse(request, template, admin.site.each_context(request) | context, status=status)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """What a page shows once: its name with a remark, the text, and a line below."""
+
+    name: str
+    text: str
+    remark: str = ""
+    below: str = ""
+
+
+def render_secrets(request: HttpRequest, secrets: Iterable[Secret], context: dict[str, Any]) -> HttpResponse:
+    """The page with the secrets, which no cache stores; the context has `title` and `back`."""
+    note = gettext("Copy it now. It is not shown again.")
+    answer = render_in_site(request, "admin/loci/secret.html", {"note": note, "secrets": secrets} | context)
+    answer["Cache-Control"] = "no-store"
+    return answer
 
 
 class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types

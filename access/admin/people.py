@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -25,7 +25,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.form_errors import try_form
-from access.admin.page import NamedList, WordedForm, render_in_site
+from access.admin.page import NamedList, Secret, WordedForm, render_in_site, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.groups import entered_groups
 from access.models import Membership, Role
@@ -52,17 +52,6 @@ ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role
 LINK, PASSWORD = "link", "password"
 LIST = "admin:auth_user_changelist"
 SAMPLE = "person,groups\nann@example.org,ledger=curator garden=viewer\nben,ledger=contributor"
-
-
-class _PeopleOptions:
-    """Django's options of users, under the word that the breadcrumbs show for their list."""
-
-    def __init__(self, options: Any) -> None:
-        self._options = options
-        self.verbose_name_plural = gettext("People")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._options, name)
 
 
 class InviteForm(forms.Form):
@@ -201,20 +190,30 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         title = gettext("{people} people are invited").format(people=len(people))
         if len(people) == 1:
             title = gettext("{user} is invited").format(user=people[0].user)
-        answer = self.show(request, "admin/auth/user/invited.html", title, {"people": people})
-        answer["Cache-Control"] = "no-store"
-        return answer
+        of_login = gettext("The password for the login name {username}. They can change it under My account.")
+        secrets = []
+        for each in people:
+            name = each.user.get_username()
+            below = "" if each.link else of_login.format(username=name)
+            secrets.append(Secret(name, each.link or each.password, each.user.email, below))
+        note = gettext(
+            "Send each person theirs now. It is not shown again. A link works once, for a week; a new one is made on"
+            " the person's page."
+        )
+        more = {"url": reverse("admin:auth_user_add"), "label": gettext("Invite another")}
+        return render_secrets(
+            request, secrets, {"title": title, "note": note, "more": more, "back": reverse(LIST)}
+        )
 
     def show_form(
         self, request: HttpRequest, form: forms.Form, *, title: str, button: str, more: Any = None
     ) -> HttpResponse:
         """A form with its button, and a link to another page if there is one."""
-        context = {"form": form, "button": button, "back": reverse(LIST), "more": more}
+        context = {"form": form, "button": button, "more": more}
         return self.show(request, "admin/loci/form.html", title, context)
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
-        own = {"opts": _PeopleOptions(self.opts), "title": title, "back": reverse(LIST)}
-        return render_in_site(request, template, own | context)
+        return render_in_site(request, template, {"title": title, "back": reverse(LIST)} | context)
 
     def check_permitted(self, request: HttpRequest) -> None:
         """Raise PermissionDenied for anybody but superusers."""
@@ -319,8 +318,3 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
             if user is not None and user.password != before:
                 log_password(actor_of(request), user)
         return answer
-
-
-@admin.register(Group)
-class DjangoGroupAdmin(GroupAdmin, _SuperusersOnly):  # type: ignore[misc]  # unfold has no types
-    """Django's own permission groups, which Loci does not use; kept for other apps."""

@@ -17,6 +17,7 @@ from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
 )
 
 from access import SCOPES
@@ -26,7 +27,7 @@ from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import try_form
-from access.admin.page import PageAdmin
+from access.admin.page import PageAdmin, Secret, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.connect import connect_lines
 from access.groups import entered_groups
@@ -124,6 +125,12 @@ class _TokenForm(forms.Form):
         help_text=gettext_lazy("If none is selected: every group that the person may enter."),
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
+    no_global = forms.BooleanField(
+        label=gettext_lazy("Without global memories of other groups"),
+        required=False,
+        help_text=gettext_lazy("Needs groups: the token sees what these hold and nothing else."),
+        widget=UnfoldBooleanSwitchWidget(),
+    )
     default_group = forms.ChoiceField(
         label=gettext_lazy("Default group"),
         required=False,
@@ -144,7 +151,7 @@ class _TokenForm(forms.Form):
         choices = [(slug, slug) for slug in self.groups_by_slug]
         owner = self.fields["user"]
         owner.queryset = users if actor.all_groups else users.filter(pk__in=[actor.user_id])  # type: ignore[attr-defined]
-        owner.initial = users.filter(pk=actor.user_id).first()
+        owner.initial = users.filter(pk=actor.user_id or 0).first()
         if not actor.all_groups:
             owner.widget = forms.HiddenInput()
         clients = ((line.client, line.client) for line in connect_lines(""))
@@ -152,7 +159,7 @@ class _TokenForm(forms.Form):
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
         self.fields["default_group"].choices = [("", gettext("none")), *choices]  # type: ignore[attr-defined]
         if not choices:
-            del self.fields["groups"], self.fields["default_group"]
+            del self.fields["groups"], self.fields["no_global"], self.fields["default_group"]
         grantable = grantable_scopes(actor)
         self.fields["scopes"].choices = [each for each in _SCOPE_CHOICES if each[0] in grantable]  # type: ignore[attr-defined]
 
@@ -164,6 +171,7 @@ class _TokenForm(forms.Form):
             name=values["name"],
             scopes=values["scopes"],
             groups=[self.groups_by_slug[slug] for slug in values.get("groups", [])],
+            include_global=not values.get("no_global"),
             default_group=self.groups_by_slug.get(values.get("default_group", "")),
             expires_at=values["expires_at"],
         )
@@ -217,17 +225,11 @@ class TokenAdmin(PageAdmin):
         return answer or self.render(request, "admin/loci/form.html", context)
 
     def _show_secret(self, request: HttpRequest, made: NewToken, client: str) -> HttpResponse:
-        lines = {line.client: line for line in connect_lines(made.secret)}
-        context = {
-            "title": gettext("Token created"),
-            "token": made.token,
-            "secret": made.secret,
-            "line": lines.get(client),
-            "back": self.url("changelist"),
-        }
-        answer = self.render(request, "admin/access/apitoken/secret.html", context)
-        answer["Cache-Control"] = "no-store"
-        return answer
+        """The line that connects the client; without one, the token alone."""
+        title = gettext("The token “{name}” is created").format(name=made.token.name)
+        line = next((each for each in connect_lines(made.secret) if each.client == client), None)
+        secret = Secret(client, line.text, line.where) if line else Secret(gettext("Token"), made.secret)
+        return render_secrets(request, [secret], {"title": title, "back": self.url("changelist")})
 
     def show_row(self, request: HttpRequest, token: ApiToken) -> HttpResponse:
         """A token with everything but its secret, which is not stored."""
@@ -289,7 +291,9 @@ class TokenAdmin(PageAdmin):
 def _describe_reach(token: ApiToken) -> str:
     if token.all_groups:
         return gettext("every group of the person")
-    return join_list(group.slug for group in token.groups.all()) or gettext("no group")
+    groups = join_list(group.slug for group in token.groups.all()) or gettext("no group")
+    alone = gettext("{groups} alone, without global memories of other groups")
+    return groups if token.include_global else alone.format(groups=groups)
 
 
 def _token_facts(token: ApiToken) -> list[tuple[str, Any]]:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 
 from access.errors import LociError
 
@@ -118,6 +118,45 @@ class CommandVerb:
     uses_model: bool | Callable[[dict[str, Any]], bool] = False
 
 
+_DJANGO_OPTIONS: Final = DjangoHelpFormatter.show_last
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """A usage of one line: the options are listed below it."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        by_place = [action for action in actions if not action.option_strings]
+        if len(by_place) < len(actions):
+            self._prog += " [options]"
+        super().add_usage(usage, by_place, [], prefix)
+
+
+class _Parser(CommandParser):
+    """Says what is wrong, and what the argument means, without a list of all options; Django's stand in its help's last line."""
+
+    def format_help(self) -> str:
+        common = sorted(_DJANGO_OPTIONS & {*self._option_string_actions})
+        return super().format_help() + (f"\nDjango's options: {' '.join(common)}\n" if common else "")
+
+    def error(self, message: str) -> NoReturn:
+        if not self.called_from_command_line:
+            super().error(message)
+        named = message.removeprefix("argument ").partition(":")[0].split("/")
+        helps = [action.help for action in self._actions if {*named} & {*action.option_strings, action.dest}]
+        lines = [f"{self.prog}: error: {message}", *(f"{named[-1]}: {text}" for text in helps if text)]
+        self.exit(2, "\n".join([*lines, f"'{self.prog} --help' shows the options.\n"]))
+
+
+def shape_parser(parser: CommandParser, examples: str) -> None:
+    """Set a command's examples and its form of help, once its parser has Django's options."""
+    parser.__class__ = _Parser  # Django names its own class
+    parser.formatter_class = _Formatter
+    parser.epilog = examples
+    for action in parser._actions:
+        if _DJANGO_OPTIONS & {*action.option_strings}:
+            action.help = argparse.SUPPRESS
+
+
 class LociCommand(BaseCommand):
     """A command with `options`, or with `verbs`. Exit status: 0 done, 1 error, 2 wrong usage."""
 
@@ -126,8 +165,7 @@ class LociCommand(BaseCommand):
     verbs: ClassVar[Mapping[str, CommandVerb]] = {}
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = self.examples
+        shape_parser(parser, self.examples)
         if not self.verbs:
             _add_options(parser, (*self.options, JSON))
             return

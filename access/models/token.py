@@ -25,6 +25,7 @@ class ApiToken(models.Model):
     default_group = models.ForeignKey(
         Group, null=True, blank=True, on_delete=models.SET_NULL, related_name="default_of"
     )
+    include_global = models.BooleanField(default=True)  # False: no global memories of groups other than these
     # Of a browser extension: requests with another Origin are refused; empty for tokens of programs.
     origin = models.CharField(max_length=200, blank=True, default="", editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -68,16 +68,18 @@ def create_token(
     name: str,
     scopes: Iterable[str] = ("read", "write"),
     groups: Iterable[Group] = (),
+    include_global: bool = True,
     default_group: Group | None = None,
     expires_at: datetime | None = None,
     origin: str = "",
 ) -> NewToken:
     """Create a token for `user`; without `groups` it reaches every group of the user. One transaction.
 
-    `origin` binds it to one browser extension.
+    `origin` binds it to one browser extension. Without `include_global` it sees no global memories of other groups.
 
     Raises:
-        InvalidInput: an unknown scope, an empty name, an expiry in the past, or a default group outside `groups`.
+        InvalidInput: an unknown scope, an empty name, an expiry in the past, a default group outside `groups`, or no
+            `groups` where global memories are hidden.
         NotPermitted: the token is for another user and the actor is not an admin, or it exceeds the actor's rights.
     """
     wanted = frozenset(scopes)
@@ -85,7 +87,7 @@ def create_token(
     if actor.user_id != user.pk and not actor.is_admin_of_all:
         raise NotPermitted("You may not create tokens for another user.", hint="Ask a superuser.")
     bound = list(groups)
-    _check_within_rights(actor, wanted, bound)
+    _check_within_rights(actor, wanted, bound, include_global=include_global)
     _check_default_group(actor, default_group, bound)
     name = mask_words(name)[:120]  # a mask may be longer than what it replaces
     secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
@@ -97,6 +99,7 @@ def create_token(
             hint=secret[: len(PREFIX) + 4],
             scopes=sorted(wanted),
             all_groups=not bound,
+            include_global=include_global,
             default_group=default_group,
             expires_at=expires_at,
             origin=origin,
@@ -200,6 +203,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         client=safe_label(client),
         all_groups=everywhere,
         roles=roles,
+        include_global=token.include_global,
         default_group=token.default_group.slug if token.default_group else "",
         origin=token.origin,
         written=written,
@@ -276,8 +280,21 @@ def grantable_scopes(actor: Actor) -> list[str]:
     ]
 
 
-def _check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:
+def _check_within_rights(
+    actor: Actor, scopes: frozenset[str], bound: list[Group], *, include_global: bool
+) -> None:
     """Raise NotPermitted if a new token would have more rights than its creator."""
+    if include_global and not actor.include_global:
+        raise NotPermitted(
+            "You may not grant global memories of other groups: they are hidden from you.",
+            hint="Ask a superuser.",
+        )
+    if not (include_global or bound):
+        raise InvalidInput(
+            "A token without the global memories of other groups needs groups of its own.",
+            hint="Name the groups.",
+            field="groups",
+        )
     beyond = sorted(scopes - actor.scopes)
     if beyond:
         raise NotPermitted(

@@ -20,7 +20,7 @@ from access.tokens import NewToken, actor_for_user, create_token, expiry_after
 
 _LIFETIME: Final = timedelta(minutes=5)
 _CLIENT_LIFETIME: Final = timedelta(minutes=10)
-_CLIENT_BYTES: Final = 16  # nothing to guess: wrong codes are counted by address, as wrong tokens are
+_CLIENT_BYTES: Final = 8  # nothing to guess: wrong codes are counted by address, as wrong tokens are
 MAX_TRIES: Final = 5
 SCOPES: Final = (CAPTURE, READ)
 # What browsers send as the Origin of an extension; no web page can have one of these.

@@ -4,7 +4,6 @@ import argparse
 import re
 
 from django.core.management import get_commands, load_command_class
-from django.core.management.base import DjangoHelpFormatter
 
 from bench.reference import markdown as md
 from bench.reference.errors import PACKAGES
@@ -16,7 +15,6 @@ write rows without an audit entry, such as `flush` and `loaddata`, are refused, 
 Commands act for the person who runs them on the machine and could read the database file anyway: they see every group.
 All but `mcp`, `up` and Django's own also take `--json` and then answer with one JSON object.
 Exit status: 0 success, 1 an error, 2 wrong usage; `recall` ends with 3 if nothing is relevant."""
-DJANGO_OPTIONS = frozenset(action for action in DjangoHelpFormatter.show_last) | {"--help", "-h"}
 
 
 def page() -> str:
@@ -76,7 +74,6 @@ def argument_row(action: argparse.Action) -> list[str]:
 
 
 def is_hidden(action: argparse.Action) -> bool:
-    """True for Django's common options, suppressed ones, and the subcommands, which have sections of their own."""
-    is_common = any(option in DJANGO_OPTIONS for option in action.option_strings)
-    is_common = is_common or "--json" in action.option_strings  # said once, above
+    """True for suppressed options, those of every command, and the subcommands, which have sections of their own."""
+    is_common = bool({"--help", "--json"} & {*action.option_strings})
     return is_common or action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction)

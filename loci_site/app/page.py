@@ -22,6 +22,7 @@ from access.errors import LociError, NotFound
 from access.groups import entered_groups
 
 get_or_post = require_http_methods(["GET", "POST"])
+_SITE: Any = admin.site  # LociAdminSite, whose module imports this one through the login
 P = ParamSpec("P")
 # All assets are this server's own files: no inline script or style, no other host.
 POLICY = (
@@ -75,11 +76,9 @@ def framed_page(
         except LociError as refusal:
             if refusal.field == "id":  # of the address: its hint is for agents
                 refusal = NotFound(gettext("Not found, or you don't have access."))
-            response = admin.site.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
+            response = _SITE.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
         except Http404:
-            response = admin.site.render_refusal(
-                request, 404, gettext("Not found, or you don't have access.")
-            )
+            response = _SITE.render_refusal(request, 404, gettext("Not found, or you don't have access."))
         response["Cache-Control"] = "no-store, private"
         return response
 

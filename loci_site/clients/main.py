@@ -168,6 +168,7 @@ def _check_rights(
 def _explain(wish: Wish, spec: ClientSpec, told: dict[str, Any]) -> list[str]:
     """Whom the server took the token for, and what comes and goes from now on."""
     where = f" in the group '{told['group']}'" if told["group"] else ""
+    where += "" if told["include_global"] else ", without global memories of other groups"
     lines = [f"\n{spec.title} is connected to Loci {told['version']} at {wish.url} as {told['user']}{where}."]
     if spec.has_hooks and wish.parts:
         example = f" Now, for example: “{told['example']}”" if told["example"] else ""

@@ -16,7 +16,7 @@ _MAX_ANSWER = 1 << 20
 _MAX_SHOWN = 1000  # characters of a text that a server sent
 # What clients put into a header: some of them expand ${NAME} there.
 _TOKEN: Final = re.compile(r"loci_[A-Za-z0-9_-]{20,100}")
-_CHECKED: Final = {"version": str, "user": str, "group": str, "example": str, "scopes": list, "groups": list}
+_CHECKED: Final = {"version": str, "user": str, "group": str, "example": str, "scopes": list, "groups": list, "include_global": bool}  # fmt: skip
 
 
 class _NoRedirect(HTTPRedirectHandler):

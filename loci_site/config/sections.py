@@ -237,7 +237,9 @@ class _Embedding:
         high=512,
     )
     threads: int = key(0, "Threads of the model; 0: one per core, in the worker one less.", low=0, high=256)
-    hub: bool = key(True, "Whether the model may be downloaded from the model hub.")
+    hub: bool = key(
+        True, "Whether the model may come from the model hub; false: nothing that runs fetches a missing one."
+    )
     endpoint_key: str = key("", "Key that the endpoint of a model asks for.", secret=True)
 
 

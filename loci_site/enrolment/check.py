@@ -17,12 +17,13 @@ _EXAMPLE_CHARS = 160
 
 @dataclass(frozen=True)
 class TokenCheck(Answer):
-    """Who a token is, what it may, the group of the caller's place, and that group's newest memory; empty for none."""
+    """Who a token is, what it may and sees, the group of the caller's place, and that group's newest memory; empty for none."""
 
     version: str
     user: str
     scopes: list[str]
     groups: list[str]
+    include_global: bool
     group: str
     example: str
 
@@ -39,5 +40,5 @@ def check_token(actor: Actor, place: Any) -> dict[str, Any]:
         words = " ".join(row.content for row in list_memories(reader, filters, limit=1).rows).split()
         text = "".join(filter(str.isprintable, " ".join(words)))[:_EXAMPLE_CHARS]  # a terminal shows it
     groups = [each.slug for each in entered_groups(reader)]
-    name = actor.name.partition("/")[0]
-    return TokenCheck.json(TokenCheck(__version__, name, scopes, groups, group.slug if group else "", text))
+    name, slug = actor.name.partition("/")[0], group.slug if group else ""
+    return TokenCheck.json(TokenCheck(__version__, name, scopes, groups, actor.include_global, slug, text))

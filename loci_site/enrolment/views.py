@@ -13,18 +13,18 @@ from access.sign_in.lockouts import count_failed_token
 from access.tokens import actor_for_secret, bearer_secret, revoke_token
 from access.tokens.enrolment import exchange_client_code
 from loci_site.enrolment.check import check_token
-from loci_site.enrolment.wheel import client_wheel
+from loci_site.enrolment.wheel import client_script, client_wheel
 from loci_site.hooks.views import parse_body
 
 
 @require_safe
 def download(request: HttpRequest, name: str) -> HttpResponse:
-    """The client's file. Contains no secret."""
-    wheel = client_wheel()
-    if name != wheel.name:
+    """The client's file, and under any other name its script, as the line that asks looks at it. They contain no secret."""
+    served = client_wheel() if name.endswith(".whl") else client_script()
+    if name.endswith(".whl") and name != served.name:
         text = "No file has this name. My account, Connect your client, has the line of this version.\n"
         return HttpResponse(text, status=404, content_type="text/plain")
-    return HttpResponse(wheel.data, content_type="application/octet-stream")
+    return HttpResponse(served.data, content_type="application/octet-stream")
 
 
 @csrf_exempt  # the code in the body is the secret

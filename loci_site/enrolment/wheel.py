@@ -1,4 +1,4 @@
-"""The client as a wheel, made of this server's own files, so that its version always fits: `uvx --from` and Python take it."""
+"""The client as a wheel, made of this server's own files, so that its version always fits, and the script that runs it."""
 
 import base64
 import hashlib
@@ -24,10 +24,34 @@ Requires-Python: >=3.11
     "WHEEL": "Wheel-Version: 1.0\nGenerator: loci\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     "entry_points.txt": "[console_scripts]\nloci-client = loci_site.clients.main:main\n",
 }
+# In Python 3.9, so that it can say what is missing. `u`, its own address, comes from the line that ran it.
+_SCRIPT: Final = """\
+import hashlib, pathlib, sys, tempfile, urllib.request
+
+site, words = u.rpartition("/connect/")[0], sys.argv[1:]
+if sys.version_info < (3, 11):
+    sys.exit("Python 3.11 or newer is needed. The page also has a line for uv, which brings one.")
+try:
+    wheel = urllib.request.urlopen(site + "/connect/{name}").read()
+except OSError as error:
+    sys.exit(f"{{site}} does not send the client ({{error}}). Take a new line of the page.")
+if hashlib.sha256(wheel).hexdigest() != "{sha256}":
+    sys.exit("The client is not the one that the page named: nothing was run.")
+if words[1:] and words[1][0] != "-":
+    words[1:2] = ["--url", site, "--code", words[1]]
+with tempfile.TemporaryDirectory() as folder:
+    file = pathlib.Path(folder, "{name}")
+    file.write_bytes(wheel)
+    sys.path.insert(0, str(file))
+    sys.argv[1:] = ["connect", *words]
+    from loci_site.clients.main import main
+
+    main()
+"""
 
 
 @dataclass(frozen=True)
-class _ClientWheel:
+class _Served:
     """A file to download; `sha256` in hex."""
 
     name: str
@@ -36,7 +60,7 @@ class _ClientWheel:
 
 
 @cache
-def client_wheel() -> _ClientWheel:
+def client_wheel() -> _Served:
     """The same bytes for the same files: in order, uncompressed, without a date of today."""
     info = f"{_NAME}-{__version__}.dist-info"
     files = dict(sorted(read_parts(CLIENT).items())) | {
@@ -51,7 +75,16 @@ def client_wheel() -> _ClientWheel:
             entry.external_attr = 0o644 << 16
             wheel.writestr(entry, data)
     data = whole.getvalue()
-    return _ClientWheel(f"{_NAME}-{__version__}-py3-none-any.whl", data, hashlib.sha256(data).hexdigest())
+    return _Served(f"{_NAME}-{__version__}-py3-none-any.whl", data, hashlib.sha256(data).hexdigest())
+
+
+@cache
+def client_script() -> _Served:
+    """The script that fetches the wheel, checks it and runs it; its name is the half of its SHA-256 that its line checks."""
+    wheel = client_wheel()
+    data = _SCRIPT.format(name=wheel.name, sha256=wheel.sha256).encode()
+    sha256 = hashlib.sha256(data).hexdigest()
+    return _Served(sha256[:32], data, sha256)
 
 
 def _digest(data: bytes) -> str:

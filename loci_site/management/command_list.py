@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import django
 from django.core.management import ManagementUtility, get_commands, load_command_class
-from django.core.management.base import DjangoHelpFormatter
 
 from access.connect import SCRIPTS, command_line
 
@@ -125,7 +124,6 @@ def read_help(name: str) -> str:
 
 
 _SHELLS: Final = ("bash", "zsh")
-DJANGO_OPTIONS: Final = frozenset(DjangoHelpFormatter.show_last) - {"--help"}
 
 # The command is the first word without a dash, the subcommand the second: "token create".
 FUNCTION: Final = """\
@@ -187,9 +185,7 @@ def words_of(parser: argparse.ArgumentParser) -> list[str]:
         if isinstance(action, argparse._SubParsersAction) or action.help == argparse.SUPPRESS:
             continue
         if action.option_strings:
-            words += [
-                word for word in action.option_strings if word.startswith("--") and word not in DJANGO_OPTIONS
-            ]
+            words += [word for word in action.option_strings if word.startswith("--")]
         else:
             words += [str(choice) for choice in action.choices or ()]
     return words

@@ -27,7 +27,7 @@ from storage.home import WATCHING, ensure_home
 
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 # Runs this program with other arguments; argv[0] stays, since messages tell the user how it was called.
-_RUN_AGAIN: Final = "import sys; del sys.argv[0]; from loci_site.management.cli import main; main()"
+RUN_AGAIN: Final = "import sys; del sys.argv[0]; from loci_site.management.cli import main; main()"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,6 +77,8 @@ def run(options: argparse.Namespace) -> None:
         SystemExit: the store could not be prepared; that process has said why.
     """
     server, home = settings.LOCI.server, ensure_home(settings.LOCI.home)
+    if options.no_model:
+        os.environ["LOCI_EMBEDDING_HUB"] = "false"  # the web processes fetch none either
     with only_one_in(home), bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
         log_to_file(settings.LOCI)
         may_begin, begin = os.pipe()
@@ -86,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
             files = _child_command("loci_site.worker.files")
             parts.append(ServerPart("files", files, is_wanted=lambda _: (home / WATCHING).exists()))
         prepare = [*sys.argv, "--prepare", *map(str, (os.getpid(), sock.fileno(), begin))]
-        command = [sys.executable, "-P", "-c", _RUN_AGAIN, *prepare]
+        command = [sys.executable, "-P", "-c", RUN_AGAIN, *prepare]
         fds = [sock.fileno(), begin]
         Supervisor(parts, ServerPart("preparing", command, fds=fds), env=child_environment()).run()
     _move_wal_into_file()

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
@@ -111,9 +112,11 @@ class EndpointSession:
                     raise ModelUnavailable(f"{self._model.url} {why}.", hint=_HINT) from None
             except (httpx2.HTTPError, httpx2.InvalidURL, OverflowError) as error:  # the last of a port
                 why = f"cannot be reached ({type(error).__name__})"
-            except (LookupError, RecursionError, TypeError, ValueError):
+            # RuntimeError is also that of a client which was closed meanwhile.
+            except (LookupError, RuntimeError, TypeError, ValueError):
                 why = f"does not answer with vectors of {self._model.width or 'equally many'} numbers"
             self._failure = f"{self._model.url} {why}."
+            self._client.close()  # ends the threads that still read
             self._on_failure(ModelUnavailable(self._failure, hint=_HINT))
         raise ModelUnavailable(self._failure, hint=_HINT)
 
@@ -149,6 +152,22 @@ class EndpointSession:
         return self._post(asked, until)
 
     def _post(self, asked: bytes, until: float) -> tuple[int, bytes]:
+        """The answer's status and body. What comes in drops, headers too, holds a thread and not the caller."""
+        answer = Future[tuple[int, bytes]]()
+
+        def exchange() -> None:
+            try:
+                answer.set_result(self._exchange(asked, until))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=exchange, name="loci-endpoint", daemon=True).start()
+        try:
+            return answer.result(max(0.0, until - time.monotonic()))
+        except TimeoutError:
+            raise httpx2.ReadTimeout("") from None
+
+    def _exchange(self, asked: bytes, until: float) -> tuple[int, bytes]:
         body, left = bytearray(), until - time.monotonic()
         if left <= 0:
             raise httpx2.ReadTimeout("")

@@ -20,7 +20,14 @@ from django.conf import settings
 
 from memories.embedding.encoder import Encoder
 from memories.embedding.manifest import BUILT_IN, MINILM, MODEL_ID, TOKENIZER_FILE, WINDOW, Model, name_of
-from memories.embedding.model import ModelUnavailable, OnnxSession, TextTokenizer, Vectors, VectorSession
+from memories.embedding.model import (
+    ModelLoading,
+    ModelUnavailable,
+    OnnxSession,
+    TextTokenizer,
+    Vectors,
+    VectorSession,
+)
 from storage.whole_file import replace_whole
 
 GRAPH_FILE: Final = "model.onnx"
@@ -258,7 +265,7 @@ class _ModelLoader:
                 f"The embedding model at {self.folder.path} failed to load: {failure}",
                 hint=hint_of(self.folder, again=True),
             )
-        raise ModelUnavailable(
+        raise ModelLoading(
             f"The embedding model is still loading after {timeout_s:g} s.",
             hint="Try again in a moment; `loci model status` shows its state.",
         )

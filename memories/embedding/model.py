@@ -15,9 +15,13 @@ from access.errors import Unavailable
 
 
 class ModelUnavailable(Unavailable):
-    """No encoder at the moment: not installed, failed to load, or still loading after the wait."""
+    """No encoder at the moment: not installed, failed to load, or still loading."""
 
     code = "model_unavailable"
+
+
+class ModelLoading(ModelUnavailable):
+    """The encoder is still loading after the wait."""
 
 
 class TextRefused(ModelUnavailable):

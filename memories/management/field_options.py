@@ -33,8 +33,8 @@ def field_options(fields: Iterable[RecordField], *, is_edit: bool = False) -> tu
         if not is_edit:
             how["default"] = getattr(defaults, field.name) or None
         match field.kind:
-            case OneOf() as one_of:
-                how["choices"] = one_of.words
+            case OneOf(choices) as one_of:
+                how |= {"choices": one_of.words, "help": field.help or "; ".join(map(str, choices.labels))}
             case Number(low, high) as number:
                 how |= {"type": int if number.is_whole else float, "metavar": f"{low}..{high}"}
             case Moment():

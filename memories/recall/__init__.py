@@ -40,12 +40,12 @@ from memories.recall.budget import Fitting, Frame, counting_encoder
 from memories.recall.choosing import fit_hits
 from memories.recall.pipeline import find_ranking
 from memories.recall.question import (
-    NO_MODEL,
     Question,
     RecallRequest,
     check_narrowing,
     choose_encoder,
     understand,
+    without_model,
 )
 from memories.recall.scoring import MODES, Trace
 from memories.recall_log import COUNTER, PendingRecall
@@ -107,7 +107,9 @@ def _recall_here(actor: Actor, request: RecallRequest) -> RecallResult:
             try:
                 answer = _answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
             except ModelUnavailable:
-                answer = _answer_query(actor, request, None, degraded=NO_MODEL, mode=mode, started=started)
+                answer = _answer_query(
+                    actor, request, None, degraded=without_model(), mode=mode, started=started
+                )
         if answer is not None:
             return answer
 

@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from access.actor import Actor
+from access.additions import additions
 from access.visibility import Narrowing
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
@@ -207,7 +208,13 @@ def check_narrowing(narrowing: Narrowing) -> None:
             clean_text(value, field=name, max_chars=MAX_FILTER_CHARS)
 
 
-NO_MODEL: Final = "keyword only: the embedding model is not ready ('loci model verify' says why)"
+_NOT_READY: Final = "the embedding model is not ready ('loci model verify' says why)"
+
+
+def without_model() -> str:
+    """Why recall goes by words alone, and what is done about it."""
+    notes = [describe() for describe in additions("notes on a missing model")]
+    return f"keyword only: {next(filter(None, notes), _NOT_READY)}"
 
 
 def choose_encoder(mode: str, *, is_checked_later: bool = False) -> tuple[Encoder | None, str]:
@@ -219,7 +226,7 @@ def choose_encoder(mode: str, *, is_checked_later: bool = False) -> tuple[Encode
     if mode == "keyword":
         return encoder, ""
     if encoder is None:
-        return None, NO_MODEL
+        return None, without_model()
     if indexed not in ("", encoder.model_id):
         return (
             None,

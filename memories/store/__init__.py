@@ -127,5 +127,5 @@ def _as_written(done: Decision) -> Sequence[Neighbour]:
 def _may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:
     """True if the actor may read the memory; one that was withdrawn only in its group, global or not."""
     memory = neighbour.memory
-    is_everybodys = memory.scope == Scope.GLOBAL and not neighbour.is_withdrawn
+    is_everybodys = memory.scope == Scope.GLOBAL and not neighbour.is_withdrawn and actor.include_global
     return actor.may(READ, None if is_everybodys else memory.group_id)

@@ -23,6 +23,7 @@ from memories.embedding.long_texts import (
     embed_long_text,
     known_vectors,
 )
+from memories.embedding.model import ModelLoading
 from memories.models import IndexState, Memory, Piece
 from memories.search.schema import set_width
 from memories.types import Type
@@ -118,7 +119,7 @@ def encoder_for_index(
     try:
         encoder = get_encoder(indexed, timeout_s=timeout_s)
     except ModelUnavailable as absent:
-        _warn_absent(str(absent))
+        _log_absent(str(absent), logging.INFO if isinstance(absent, ModelLoading) else logging.WARNING)
         return None, indexed
     found = encoder.of_model(indexed)
     if last and found is None:  # perhaps of another model since then
@@ -127,8 +128,8 @@ def encoder_for_index(
 
 
 @lru_cache(maxsize=1)  # each caller meets the same reason while the model loads: one line is enough
-def _warn_absent(reason: str) -> None:
-    log.warning("no embedding model: %s", reason)
+def _log_absent(reason: str, level: int) -> None:
+    log.log(level, "no embedding model: %s", reason)
 
 
 def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:

@@ -1,7 +1,6 @@
 """What the pages that take a file have in common, and the form of an import: a file, and the rules for its lines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django import forms
@@ -96,16 +95,7 @@ _SAMPLES = {
 }
 
 
-@dataclass(frozen=True)
-class _Format:
-    """A tile of the page that takes an import."""
-
-    name: str
-    description: str
-    sample: str
-
-
-FORMATS = [_Format(each.name, each.description, _SAMPLES.get(each.name, "")) for each in IMPORTERS]
+FORMATS = [(each, _SAMPLES.get(each.name, "")) for each in IMPORTERS]
 
 
 class UploadForm(forms.Form):

@@ -22,7 +22,7 @@ from memories.queries.quoting import Marked, wrap
 from memories.queries.visibility import RECALLED
 from memories.recall import MAX_QUERY_CHARS, RecallRequest, RecallResult, check_request, recall
 from memories.recall.budget import count_tokens, counting_encoder
-from memories.recall.question import NO_MODEL, choose_encoder, understand
+from memories.recall.question import choose_encoder, understand, without_model
 from memories.sessions.sections import OutsidePart
 from memories.store.pieces import available_encoder
 from memories.types import State
@@ -164,7 +164,7 @@ def _evidence_in(
             understand(query, encoder=encoder, mode=mode), visibility, mode="keyword" if degraded else mode
         )
     except ModelUnavailable:
-        degraded = NO_MODEL
+        degraded = without_model()
         hits = find_chunks(understand(query, encoder=None), visibility, mode="keyword")
     items, left_out, used = _choose_items(_read_items(hits[: 4 * most]), most, token_budget)
     return Evidence(tuple(items), left_out, used, degraded)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 from zipfile import is_zipfile
 
@@ -20,6 +21,7 @@ from storage.encryption.sealing import readable, sealed_chunks
 from storage.home import UPLOADS
 
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
+_NAME_CHARS: Final = 60  # a file's name has at most 255 bytes
 _ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
 
 
@@ -44,9 +46,11 @@ def write_file(upload: Upload, chunks: Iterable[bytes]) -> None:
 
 @contextmanager
 def open_file(upload: Upload) -> Iterator[Path]:
-    """The path of an upload's content during the block: of the file itself, or of an unsealed copy."""
-    with readable(file_of(upload), database_key()) as path:
-        yield path
+    """An upload's content during the block under its own name, by which importers know texts: a link to it, or to an unsealed copy."""
+    with readable(file_of(upload), database_key()) as path, TemporaryDirectory(dir=path.parent) as folder:
+        stem = "".join(filter(str.isprintable, Path(upload.name).stem))[:_NAME_CHARS] or "upload"
+        (named := Path(folder, f"{stem}{path.suffix}")).symlink_to(path)
+        yield named
 
 
 def remove_file(upload: Upload) -> None:

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from functools import cache
 from io import StringIO
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from memories.types import State
 from tests.acceptance.steady_text import steady_text
 from tests.examples import examples
 from tests.loci_site.api.conftest import Caller
-from tests.loci_site.mcp.people import Agent
+from tests.loci_site.mcp.people import Agent, text_of
 from tests.memories.builders import NOW, row, unit_vector
 from tests.people import alice, bob, garden, ledger, make_token
 
@@ -119,14 +120,12 @@ def run_command(*arguments: str) -> Any:
     return json.loads(out.getvalue())
 
 
-class Faces:
-    """Everything that a curator of one group can ask, over REST, MCP, commands and pages."""
+class TokenFaces:
+    """Everything that a token can ask, over REST and MCP."""
 
-    def __init__(self, member: User) -> None:
-        token, secret = make_token(member)
+    def __init__(self, member: User, **bounds: Any) -> None:
+        token, secret = make_token(member, **bounds)
         self.rest, self.mcp = Caller(secret), Agent(actor_for_token(token, via=Via.MCP))
-        self.browser = Client()
-        self.browser.force_login(member)
 
     def ask(self, query: str, typed: str) -> dict[str, Any]:
         """Every answer by the name of its question; the questions themselves leave no trace."""
@@ -147,11 +146,25 @@ class Faces:
             f"/suggest?q={typed}", f"/suggest?q={typed}x", f"/suggest?q={typed}&by_meaning=true",
             "/memories?limit=3", f"/memories?q={typed}", "/stats?group=ledger", "/groups",
             "/review/candidates", "/review/links", f"/context?group=ledger&query={query}",
+            "/log", "/recalls", "/conversations", "/memories?group=ledger&limit=3",
         ):  # fmt: skip
             answers[f"rest {path}"] = self.rest.get(path)
         answers["mcp recall"] = self.mcp.answer("recall_memory", query=query, group="ledger", explain=True)
         answers["mcp context"] = self.mcp.answer("get_context", query=query, group="ledger")
         answers["mcp stats"] = self.mcp.answer("memory_stats", group="ledger")
+        return {name: steady(answer) for name, answer in answers.items()}
+
+
+class Faces(TokenFaces):
+    """Everything that a curator of one group can ask: as a token, with commands and on pages."""
+
+    def __init__(self, member: User) -> None:
+        super().__init__(member)
+        self.browser = Client()
+        self.browser.force_login(member)
+
+    def _ask(self, query: str, typed: str) -> dict[str, Any]:
+        answers = super()._ask(query, typed)
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
         for path in (
             f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
@@ -202,6 +215,44 @@ def test_rows_of_other_groups_change_no_answer(
         transaction.set_rollback(True)
     assert differences(among, alone) == []
     assert differences(alone, beside) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.model
+@settings(
+    max_examples=examples(2),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(rows=ROWS, query=TEXTS, typed=st.sampled_from(["deploy", "por", "herno", "端"]))
+def test_global_rows_of_other_groups_change_no_answer_of_a_token_without_them(
+    alice: User, bob: User, ledger: Group, garden: Group, rows: list[Any], query: str, typed: str
+) -> None:
+    """Whoever the token's owner is; and no foreign row is found by its id or shown where a text is stored."""
+    with transaction.atomic():
+        groups = {OWN: ledger, GLOBAL: ledger, GLOBAL_ELSEWHERE: garden, FOREIGN: garden}
+        set_member(operator(), ledger, user=bob, role="curator")
+        added = [(fields["whose"], add(groups, fields)) for fields in rows]
+        foreign = [memory for whose, memory in added if whose in (GLOBAL_ELSEWHERE, FOREIGN)]
+        scopes = ("read", "write", "curate")
+        owned = [
+            TokenFaces(user, scopes=scopes, groups=[ledger], include_global=False) for user in (alice, bob)
+        ]
+        among = [faces.ask(query, typed) for faces in owned]
+        for faces, memory in product(owned, foreign):
+            faces.rest.get(f"/memories/{memory.id}", status=404)
+            faces.rest.get(f"/memories/{memory.id}/inspect", status=404)
+            assert "not found" in faces.mcp.error("memory_inspect", id=str(memory.id))
+            with transaction.atomic():
+                stored = faces.mcp.call("store_memory", content=f"{memory.content} now", group="ledger")
+                transaction.set_rollback(True)
+            said = f"{text_of(stored)} {stored.structured_content}".replace("-", "")
+            assert not [each.content for each in foreign if each.id.hex[-8:] in said]
+        Memory.objects.filter(key__in=[memory.key for memory in foreign]).delete()
+        alone = [faces.ask(query, typed) for faces in owned]
+        transaction.set_rollback(True)
+    assert [differences(*pair) for pair in zip(among, alone, strict=True)] == [[], []]
 
 
 @settings(max_examples=examples(2), deadline=None)

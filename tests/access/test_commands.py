@@ -74,6 +74,13 @@ def test_a_token_can_be_bound_to_groups_and_an_end(bob: User, ledger: Group) -> 
     }
 
 
+def test_a_token_says_that_it_sees_no_other_groups_global_memories(ledger: Group) -> None:  # noqa: F811
+    made = answer("token", "create", "ci", "--group", "ledger", "--no-global")
+    assert made["include_global"] is False
+    assert "ledger alone, without global memories of other groups" in run("token", "list")
+    assert actor_for_secret(made["secret"]).include_global is False
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -81,6 +88,7 @@ def test_a_token_can_be_bound_to_groups_and_an_end(bob: User, ledger: Group) -> 
         (["--user", "nobody"], "There is no user 'nobody'. Existing users: alice"),
         (["--group", "ledgre"], "Did you mean ledger or"),
         (["--group", "garden", "--default-group", "ledger"], "not bound to its default group 'ledger'"),
+        (["--no-global"], "needs groups of its own"),
         (["--days", "-3"], "is in the past"),
     ],
 )

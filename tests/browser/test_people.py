@@ -226,7 +226,7 @@ def test_logging_out_ends_it(page_as: PageAs, axe: Check) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Password").press("Enter")
     page.wait_for_url("**/app/")
-    page.get_by_label("Account of vera").click()
+    page.get_by_role("button", name="Account of vera").click()
     page.get_by_role("button", name="Log out").click()
     page.wait_for_url("**/login/")
     page.goto("/app/mine/")

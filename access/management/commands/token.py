@@ -47,6 +47,7 @@ examples:
   loci token create laptop                                 read and write in every group of the admin
   loci token create laptop --for claude-code               exactly what this client needs, for 'loci connect --token'
   loci token create ci --scopes read --group ledger --default-group ledger --days 30
+  loci token create ci --group ledger --no-global          no global memories of other groups either
   loci token create curator --user ann --scopes read,write,curate
   loci token create operator --admin                       everything, purge included; keep it from agents
   loci token list                                          with current rights
@@ -79,6 +80,7 @@ def create(options: dict[str, Any]) -> CommandAnswer:
         user=find_owner(options["user"]),
         name=options["name"],
         groups=groups,
+        include_global=not options["no_global"],
         default_group=default,
         expires_at=expiry_after(options["days"]),
     )
@@ -216,6 +218,7 @@ class TokenOut(Answer):
         list[str] | None,
         ShownAs(lambda token, _: None if token.all_groups else [group.slug for group in token.groups.all()]),
     ]
+    include_global: bool
     default_group: Annotated[str | None, ShownAs("default_group.slug")]
     reaches: Annotated[list[dict[str, Any]], ShownAs(lambda token, _: _reached_groups(token))]
     state: str
@@ -227,13 +230,19 @@ class TokenOut(Answer):
 def _bound_groups(token: ApiToken) -> str:
     if token.all_groups:
         return "every group of its user"
-    return ", ".join(group.slug for group in token.groups.all())
+    groups = ", ".join(group.slug for group in token.groups.all())
+    return groups if token.include_global else f"{groups} alone, without global memories of other groups"
 
 
 def _until(token: ApiToken) -> str:
     return f", until {token.expires_at:%Y-%m-%d}" if token.expires_at else ""
 
 
+# Of a new token.
+GROUPS: Final = (
+    many("--group", "G", "bind the token to this group"),
+    flag("--no-global", "with --group: hide global memories of other groups from the token"),
+)
 ID: Final = option("id", help="the id of the token, its start, or its name")
 
 
@@ -252,7 +261,7 @@ class Command(LociCommand):
                  option("--for", choices=CLIENTS, metavar="CLIENT", help="the scopes that this client needs"),
                  flag("--admin", "every scope, purge included: for an operator, not for an agent"),
              ),
-             many("--group", "G", "bind the token to this group"),
+             *GROUPS,
              option("--default-group", metavar="G", help="used if a call names no group"),
              option("--days", type=int, help="lifetime; default: the setting access.token_days")),
         ),

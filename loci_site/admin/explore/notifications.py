@@ -16,6 +16,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.form_errors import try_form
+from access.admin.page import Secret, render_in_site, render_secrets
 from access.errors import LociError, NotFound
 from loci_site.admin.explore.page import render_page
 from loci_site.app.notifications.choices import (
@@ -89,8 +90,7 @@ def add_webhook(request: HttpRequest) -> HttpResponse:
     form = _WebhookForm(request.POST or None)
 
     def add() -> HttpResponse:
-        made = create_webhook(actor, **form.cleaned_data)
-        return _show_secret(request, made, title=gettext("Webhook added"))
+        return _show_secret(request, create_webhook(actor, **form.cleaned_data))
 
     context: dict[str, Any] = {
         "title": gettext("New webhook"),
@@ -98,7 +98,7 @@ def add_webhook(request: HttpRequest) -> HttpResponse:
         "button": gettext("Add the webhook"),
         "back": reverse("admin:explore_notifications"),
     }
-    return try_form(form, add) or render_page(request, "webhook_form.html", context)
+    return try_form(form, add) or render_in_site(request, "admin/loci/form.html", context)
 
 
 @require_http_methods(["POST"])
@@ -114,11 +114,16 @@ def act_on_webhook(request: HttpRequest, id_: UUID, action: str) -> HttpResponse
         messages.error(request, str(refusal))
     else:
         if action == "secret":
-            return _show_secret(request, webhook, title=gettext("New secret"))
+            return _show_secret(request, webhook)
         messages.success(request, SAID[action].format(webhook.name))
     return HttpResponseRedirect(reverse("admin:explore_notifications"))
 
 
-def _show_secret(request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
-    context = {"title": title, "webhook": webhook, "secret": secret_of(webhook)}
-    return render_page(request, "webhook_secret.html", context)
+def _show_secret(request: HttpRequest, webhook: Webhook) -> HttpResponse:
+    below = gettext(
+        "The receiver checks each message with it, as Standard Webhooks says: the header webhook-signature signs"
+        " webhook-id.webhook-timestamp.body."
+    )
+    title = gettext("The secret of “{name}”").format(name=webhook.name)
+    context = {"title": title, "back": reverse("admin:explore_notifications")}
+    return render_secrets(request, [Secret(gettext("Secret"), secret_of(webhook), below=below)], context)

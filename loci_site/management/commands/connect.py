@@ -8,8 +8,8 @@ from django.db import DatabaseError
 
 from access.actor import Via
 from access.connect import base_url, running_address
-from access.management.command import USER, CommandAnswer, LociCommand, Option, either, many
-from access.management.commands.token import find_existing, find_owner
+from access.management.command import USER, CommandAnswer, LociCommand, Option, either
+from access.management.commands.token import GROUPS, find_existing, find_owner
 from access.tokens import actor_for_secret, operator
 from access.tokens.enrolment import find_client_token, make_client_token, revoke_secret
 from loci_site.clients.connect import hook_settings
@@ -49,7 +49,7 @@ class Command(LociCommand):
     examples = EXAMPLES
     options = (
         *(Option(names, how) for names, how in OPTIONS),
-        many("--group", "G", "bind the token to this group"),
+        *GROUPS,
         USER,
         either(*(Option(names, how) for names, how in EITHER)),
     )
@@ -74,14 +74,16 @@ def _own_store(options: dict[str, Any], ledger: Ledger) -> OwnStore:
 
     def find_token() -> str:
         known = str(hook_settings(ledger, client).get("token", ""))
-        if find_client_token(known, client) is not None and not options["group"]:
+        bound, include_global = options["group"], not options["no_global"]
+        if find_client_token(known, client) is not None and not bound and include_global:
             return known
-        groups = [find_existing(operator(), slug, field="group") for slug in options["group"]]
+        groups = [find_existing(operator(), slug, field="group") for slug in bound]
         default = groups[0] if len(groups) == 1 else None
-        user = find_owner(options["user"])
-        return make_client_token(
-            operator(), client=client, user=user, groups=groups, default_group=default
-        ).secret
+        made = make_client_token(
+            operator(), client=client, user=find_owner(options["user"]),
+            groups=groups, include_global=include_global, default_group=default,
+        )  # fmt: skip
+        return made.secret
 
     def check(token: str, place: dict[str, Any]) -> dict[str, Any]:
         if is_running:

@@ -1,6 +1,5 @@
 """`manage.py mcp --stdio`: the MCP server for one agent, which starts it as a child process."""
 
-import argparse
 import os
 from typing import Any, Final
 
@@ -8,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.errors import LociError
 from access.groups import check_slug
+from access.management.command import shape_parser
 from loci_site.management.first_start import migrate_if_needed
 from loci_site.mcp.transports.stdio import StdioCaller, serve_stdio, stdio_actor
 
@@ -32,8 +32,7 @@ class Command(BaseCommand):
     requires_system_checks = []  # an agent is waiting, and warnings must not reach its stream
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
+        shape_parser(parser, EXAMPLES)
         parser.add_argument("--stdio", action="store_true", help="serve on standard input and output")
         parser.add_argument("--read-only", action="store_true", help="offer only the tools that read")
         parser.add_argument(

@@ -1,6 +1,5 @@
 """`loci migrate`: Django's command, which refuses a store of before 0.3.0."""
 
-import argparse
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ from django.core.management.commands import migrate
 from django.db import connection, transaction
 
 from access.errors import LociError
+from access.management.command import shape_parser
 from maintenance.backups import back_up_before_upgrade
 from maintenance.squashed_migrations import refuse_early_store
 from storage.sqlite.base import NewDatabase
@@ -32,8 +32,7 @@ class Command(migrate.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
+        shape_parser(parser, EXAMPLES)
         parser.add_argument("--no-backup", action="store_true", help="do not back up the store first")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -13,6 +13,7 @@ from django.db import connections
 
 from access.connect import base_url, client_json, command_line
 from access.errors import LociError
+from access.management.command import shape_parser
 from loci_site.clients.program import PROGRAM, write_program
 from loci_site.config import load_config
 from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
@@ -44,8 +45,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.epilog = EXAMPLES
+        shape_parser(parser, EXAMPLES)
         up.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:

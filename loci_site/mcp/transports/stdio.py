@@ -14,6 +14,7 @@ from loci_site.hooks.repository import with_own_checkout
 from loci_site.mcp.calls import FindActor
 from loci_site.mcp.server import LociServer
 from loci_site.server.db_threads import in_db_thread
+from loci_site.server.missing_model import fetch_when_missing
 from memories.embedding import warm_up
 from memories.recall_log import COUNTER
 
@@ -61,7 +62,8 @@ def stdio_actor(caller: StdioCaller) -> Actor:
 
 
 def serve_stdio(caller: StdioCaller) -> None:
-    """Serve until standard input ends, while the model loads in the background."""
+    """Serve until standard input ends, while the model loads in the background, or is fetched once it is needed."""
+    fetch_when_missing()
     warm_up()
     server = LociServer(actor_finder(caller))
     try:

@@ -1,5 +1,6 @@
 """Import of conversation turns and texts as JSON lines: {id, text, group, timestamp, session, speaker}."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -18,11 +19,14 @@ _COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
 
 
 def _is_text(path: Path) -> Recognition:
-    """ANY_TEXT for a file that is not binary: this is the format of last resort, which explains each line that it rejects.
+    """PLAIN if the first line has a text; ANY_TEXT if some line begins as an object does, or the file is empty.
 
-    PLAIN if the first line has a text.
+    This is the format of last resort, which explains each line that it rejects.
     """
-    if not path.is_file() or b"\0" in first_bytes(path):
+    if not path.is_file():
+        return Recognition.NO
+    head = first_bytes(path).removeprefix(BOM_UTF8)
+    if b"\0" in head or (head.strip() and not any(ln.lstrip().startswith(b"{") for ln in head.splitlines())):
         return Recognition.NO
     return Recognition.PLAIN if "text" in first_object(path) else Recognition.ANY_TEXT
 

@@ -68,6 +68,19 @@ def test_the_default_group_is_one_that_the_token_and_its_maker_reach(
     assert made.token.default_group == ledger
 
 
+def test_global_memories_are_hidden_only_with_groups_and_granted_only_by_those_who_see_them(
+    bob: User, ledger: Group
+) -> None:
+    with pytest.raises(InvalidInput, match="needs groups of its own"):
+        make_token(bob, include_global=False)
+    kept_away, _ = make_token(bob, groups=[ledger], include_global=False)
+    actor = actor_for_token(kept_away, via=Via.REST)
+    with pytest.raises(NotPermitted, match="hidden from you"):
+        create_token(actor, user=bob, name="wider", groups=[ledger])
+    made = create_token(actor, user=bob, name="same", groups=[ledger], include_global=False)
+    assert actor_for_token(made.token, via=Via.REST).include_global is False
+
+
 def test_a_group_that_was_not_made_gives_no_role(charlie: User, monkeypatch: pytest.MonkeyPatch) -> None:
     actor = agent(charlie, scopes=["read", "write", "create-group"])
 

@@ -193,9 +193,10 @@ def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice:
         "scopes": ["read"],
         "groups": ["ledger"],
         "default_group": "ledger",
+        "no_global": "on",
     }
     answer = owner.post("/admin/access/apitoken/add/", form)
-    secret = answer.context["secret"]
+    secret = re.findall(r"loci_[\w-]{43}", answer.content.decode())[0]
     assert "no-store" in answer["Cache-Control"]
     page = answer.content.decode().replace("&quot;", '"')
     assert f"Authorization: Bearer {secret}" in page
@@ -203,7 +204,9 @@ def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice:
     token = ApiToken.objects.get()
     assert (token.token_hash, token.scopes, token.default_group) == (hash_secret(secret), ["read"], ledger)
     assert actor_for_secret(secret).roles == {ledger.key: "admin"}
+    assert actor_for_secret(secret).include_global is False
     shown = owner.get(f"/admin/access/apitoken/{token.id}/change/").content.decode()
+    assert "ledger alone, without global memories of other groups" in shown
     assert secret not in shown
     assert token.token_hash not in shown
     said(owner, f"/admin/access/apitoken/{token.id}/revoke/")
@@ -214,7 +217,7 @@ def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice:
 
 def test_without_a_client_the_token_stands_alone(owner: Client, alice: User) -> None:
     answer = owner.post("/admin/access/apitoken/add/", {"name": "a", "user": "alice", "scopes": ["read"]})
-    assert f'<pre class="loci-code">{answer.context["secret"]}</pre>' in answer.content.decode()
+    assert re.search(r'<pre class="loci-code">loci_[\w-]{43}</pre>', answer.content.decode())
     assert "mcp add" not in answer.content.decode()
 
 

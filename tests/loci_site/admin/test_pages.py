@@ -34,14 +34,12 @@ LISTS = [
     "/admin/access/auditentry/",
     "/admin/maintenance/run/",
     "/admin/auth/user/",
-    "/admin/auth/group/",
 ]
 ADDING = [
     "/admin/memories/memory/add/",
     "/admin/access/group/add/",
     "/admin/access/apitoken/add/",
     "/admin/auth/user/add/",
-    "/admin/auth/group/add/",
 ]
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
 

@@ -139,7 +139,8 @@ def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin
 def test_the_account_menu_is_made_of_buttons_and_links(owner: Client) -> None:
     """The keyboard reaches nothing else."""
     shown = owner.get("/admin/").content.decode()
-    for name in ("Account of alice", "Sidebar", "Menu"):
+    assert re.search(r"<button [^>]*loci-account.*?>Account of alice<", shown, re.S)
+    for name in ("Sidebar", "Menu"):
         assert re.search(rf"<button [^>]*aria-label=\"{name}\"", shown), name
     assert '<a class="loci-skip" href="#content">' in shown
     assert shown.count("<main ") == 1

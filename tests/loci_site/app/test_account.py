@@ -66,6 +66,13 @@ def test_a_member_makes_uses_and_revokes_a_token(member: Client, bob: User, ledg
     assert token.state == "revoked"
 
 
+def test_a_token_can_be_kept_from_other_groups_global_memories(member: Client, ledger: Group) -> None:
+    page = member.post(NEW_TOKEN, {"name": "x", "user": "bob", "scopes": ["read"], "no_global": "on"})
+    assert "needs groups of its own" in page.content.decode()
+    assert not ApiToken.objects.exists()
+    assert actor_for_secret(make_token(member, groups=["ledger"], no_global="on")).include_global is False
+
+
 @pytest.mark.parametrize(
     ("client", "line"),
     [

@@ -116,6 +116,14 @@ def test_a_former_token_ends_once_no_file_has_it(ledger: Group) -> None:
     assert ApiToken.objects.order_by("key")[2].state == "revoked"
 
 
+def test_a_connection_can_be_kept_from_other_groups_global_memories(ledger: Group) -> None:
+    assert "needs groups of its own" in command("connect", "claude-code", "--no-global")
+    said = command("connect", "claude-code", "--group", "ledger", "--no-global")
+    assert "without global memories of other groups" in said
+    [token] = ApiToken.objects.all()
+    assert (token.include_global, [group.slug for group in token.groups.all()]) == (False, ["ledger"])
+
+
 def test_every_way_to_a_token_has_the_default_lifetime(bob: User, settings: Any) -> None:
     settings.LOCI = replace(settings.LOCI, access=replace(settings.LOCI.access, token_days=30))
     command("token", "create", "laptop", "--for", "claude-code")

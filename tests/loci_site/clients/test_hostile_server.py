@@ -13,7 +13,15 @@ from access.errors import InvalidInput, LociError, Unavailable
 from loci_site.clients.server import ask_server, exchange_code
 from storage.version import __version__
 
-SANE = {"version": __version__, "user": "ann", "group": "", "example": "", "scopes": ["read"], "groups": []}
+SANE = {
+    "version": __version__,
+    "user": "ann",
+    "group": "",
+    "example": "",
+    "scopes": ["read"],
+    "groups": [],
+    "include_global": True,
+}
 
 
 @contextmanager

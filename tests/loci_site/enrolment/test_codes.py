@@ -1,8 +1,11 @@
 """A one-time code for a client, the file that is served, and what a token is told about itself."""
 
+import ast
 import hashlib
 import io
 import json
+import re
+import shlex
 import zipfile
 from dataclasses import replace
 from datetime import timedelta
@@ -19,7 +22,8 @@ from access.models import ApiToken, AuditEntry, Group, Pairing
 from access.tokens.enrolment import exchange_client_code
 from access.tokens.pairing import show_code
 from loci_site import __version__
-from loci_site.enrolment.wheel import client_wheel
+from loci_site.enrolment.lines import enrolment_lines
+from loci_site.enrolment.wheel import client_script, client_wheel
 from memories.draft import Draft
 from memories.store import store
 from tests.people import alice, bob, charlie, garden, ledger, make_token, person
@@ -106,6 +110,28 @@ def test_the_file_is_the_same_for_everybody_and_whole(bob: User) -> None:
     assert Client().get("/connect/loci_client-0.0.1-py3-none-any.whl").status_code == 404
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_line_is_short_and_the_same_to_every_shell(bob: User, settings: Any, client: str) -> None:
+    server = replace(settings.LOCI.server, public_url="https://memory.example.org")
+    settings.LOCI = replace(settings.LOCI, server=server)
+    lines = [line.text for line in enrolment_lines(client, show_code(person(bob), bob, client).code)]
+    assert len(lines[0]) <= 250
+    for line in lines:
+        _, run, after = re.split(r' -c "(.*)" ', line)
+        assert set(run).isdisjoint('"$`\\!%')
+        assert shlex.split(f'"{run}"') == [run]
+        assert re.fullmatch(rf"{client} [a-z0-9]+", after)
+        ast.parse(run, feature_version=(3, 9))
+
+
+def test_the_script_is_what_its_address_says_and_old_pythons_read_it() -> None:
+    script = client_script()
+    assert hashlib.sha256(script.data).hexdigest()[:32] == script.name
+    assert client_wheel().sha256 in script.data.decode()
+    assert Client().get(f"/connect/{script.name}").content == script.data
+    ast.parse(script.data, feature_version=(3, 9))
+
+
 def test_a_token_is_told_who_it_is_and_what_its_folder_would_get(
     bob: User, alice: User, ledger: Group, garden: Group
 ) -> None:
@@ -115,7 +141,7 @@ def test_a_token_is_told_who_it_is_and_what_its_folder_would_get(
     _, told = post("check", {"cwd": "/home/bob/ledger"}, secret)
     assert told == {
         "version": __version__, "user": "bob", "scopes": ["read", "write"], "groups": ["ledger"],
-        "group": "ledger", "example": "The ledger is kept by Anna Berg.",
+        "include_global": True, "group": "ledger", "example": "The ledger is kept by Anna Berg.",
     }  # fmt: skip
     _, told = post("check", {"cwd": "/home/bob/garden", "loci": {"group": "garden"}}, secret)
     assert (told["group"], told["example"]) == ("", "")

@@ -10,7 +10,9 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -131,33 +133,63 @@ def captured(server: Running) -> list[dict[str, Any]]:
 def test_the_connection_is_tried_and_taken_back_without_loci(server: Running, laptop: Laptop) -> None:
     line = line_for(server, "codex")
     assert laptop.run(line).returncode == 0
-    file = line.partition(" connect codex ")[0]
-    assert "token valid" in laptop.run(f"{file} connect --status").stdout
+    file = line.partition(" codex ")[0]
+    assert "token valid" in laptop.run(f"{file} --status").stdout
     settings = laptop.home / ".loci" / "hooks" / "codex.json"
     settings.write_text(settings.read_text().replace("loci_", "loci_x"))
-    assert "The token is not known" in laptop.run(f"{file} connect --status").stdout
-    assert laptop.run(f"{file} connect codex --remove").returncode == 0
+    assert "The token is not known" in laptop.run(f"{file} --status").stdout
+    assert laptop.run(f"{file} codex --remove").returncode == 0
     assert laptop.files() == set()
 
 
-@pytest.mark.parametrize("wrong", ["file", "code", "server"])
-def test_what_is_wrong_is_said_and_nothing_is_written(server: Running, laptop: Laptop, wrong: str) -> None:
+@pytest.fixture
+def changed(server: Running) -> Iterator[dict[str, bytes]]:
+    """A server between the laptop and Loci: it sends what the server sends, and for these ends of a path something else."""
+    ends: dict[str, bytes] = {}
+
+    class Between(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{self.path}") as answer:
+                data = answer.read()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(next((other for end, other in ends.items() if self.path.endswith(end)), data))
+
+        def log_message(self, *args: object) -> None:
+            """Not to standard error."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Between) as between:
+        Thread(target=between.serve_forever, daemon=True).start()
+        ends["port"] = str(between.server_port).encode()
+        yield ends
+        between.shutdown()
+
+
+@pytest.mark.parametrize("wrong", ["script", "client", "version", "code", "server"])
+def test_what_is_wrong_is_said_and_nothing_is_written(
+    server: Running, laptop: Laptop, changed: dict[str, bytes], wrong: str
+) -> None:
     line = line_for(server, "cursor")
-    code, site = line.rpartition(" ")[2], f"http://127.0.0.1:{server.port}"
-    digest = re.findall(r" ([0-9a-f]{64}) ", line)[0]
-    changed = {
-        "file": line.replace(digest, "0" * 64),
-        "code": line.replace(code, "x" * len(code)),
-        "server": line.replace(f"--url {site}", "--url http://127.0.0.1:9"),
+    file, code = line.partition(" cursor ")[0], line.rpartition(" ")[2]
+    digest = re.findall(r"/connect/([0-9a-f]{32})'", line)[0]
+    between = line.replace(f":{server.port}/", f":{changed.pop('port').decode()}/")
+    if wrong == "script":
+        changed[digest] = b"print('not looked at')"
+    if wrong == "client":
+        changed[".whl"] = b"print('not looked at')"
+    run, said = {
+        "script": (between, "The file changed."),
+        "client": (between, "The client is not the one that the page named: nothing was run."),
+        "version": (line.replace(digest, "0" * 32), "The file changed."),
+        "code": (line.replace(code, "x" * len(code)), "The code is wrong"),
+        "server": (
+            f"{file} cursor --url http://127.0.0.1:9 --code x",
+            "No Loci answers at http://127.0.0.1:9",
+        ),
     }[wrong]
-    said = {
-        "file": "another file",
-        "code": "The code is wrong",
-        "server": "No Loci answers at http://127.0.0.1:9",
-    }
-    done = laptop.run(changed)
+    done = laptop.run(run)
     assert (done.returncode, done.stdout) == (1, "")
-    assert said[wrong] in done.stderr
+    assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert laptop.files() == set()
     assert list(laptop.folder.iterdir()) == []
@@ -184,12 +216,12 @@ def test_the_server_hears_of_replaced_and_removed_connections(server: Running, l
     assert "The former token is revoked." in laptop.run(line_for(server, "gemini")).stdout
     assert laptop.run(second).returncode == 0
     assert states(server) == ["valid", "valid", "revoked", *before]
-    file = first.partition(" connect gemini ")[0]
-    assert "Its token is revoked." in laptop.run(f"{file} connect gemini --remove").stdout
+    file = first.partition(" gemini ")[0]
+    assert "Its token is revoked." in laptop.run(f"{file} gemini --remove").stdout
     assert states(server) == ["valid", "revoked", "revoked", *before]
     settings = laptop.home / ".loci" / "hooks" / "zed.json"
     settings.write_text(settings.read_text().replace(f":{server.port}", ":9"))
-    said = laptop.run(f"{file} connect zed --remove").stdout
+    said = laptop.run(f"{file} zed --remove").stdout
     assert "Its token may still work: revoke it in My account." in said
     assert laptop.files() == set()
 
@@ -197,11 +229,11 @@ def test_the_server_hears_of_replaced_and_removed_connections(server: Running, l
 def test_status_asks_for_no_more_than_was_connected(server: Running, laptop: Laptop) -> None:
     made = manage(server.home, "token", "create", "plain", "--user", "nora", "--json")
     secret, site = json.loads(made.stdout)["secret"], f"http://127.0.0.1:{server.port}"
-    file = line_for(server, "claude-code").partition(" connect claude-code ")[0]
-    words = f"connect claude-code --url {site} --token {secret}"
+    file = line_for(server, "claude-code").partition(" claude-code ")[0]
+    words = f"claude-code --url {site} --token {secret}"
     assert "lacks the scope hook" in laptop.run(f"{file} {words}").stderr
     assert laptop.run(f"{file} {words} --hooks none").returncode == 0
-    assert "token valid" in laptop.run(f"{file} connect --status").stdout
+    assert "token valid" in laptop.run(f"{file} --status").stdout
 
 
 def test_a_project_gets_no_hooks_whose_program_is_missing(server: Running, laptop: Laptop) -> None:

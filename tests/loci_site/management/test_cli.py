@@ -189,3 +189,36 @@ def test_what_goes_past_the_write_path_is_refused_with_what_to_use(name: str) ->
 
 def test_the_root_leads_to_the_browser_pages(client: Client) -> None:
     assert client.get("/").headers["Location"] == "/login/"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("import --nosuch x", ["loci import: error: unrecognized arguments: --nosuch"]),
+        ("remember x --type fact", ["loci remember: error: argument --type: invalid choice: 'fact'", "semantic: a fact"]),
+        ("token create", ["loci token create: error: the following arguments are required: name"]),
+        ("up --nosuch", ["loci up: error: unrecognized arguments: --nosuch"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_answered_first_and_in_few_lines(
+    words: str, said: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        Commands(["/opt/bin/loci", *words.split()]).execute()
+    lines = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert lines[0].startswith(said[0])
+    assert all(any(part in line for line in lines) for part in said)
+    assert len(lines) <= 3
+    assert lines[-1].endswith("--help' shows the options.")
+
+
+@pytest.mark.parametrize("name", ["up", "import", "token", "migrate"])
+def test_djangos_options_stand_last_and_work(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        Commands(["/opt/bin/loci", name, "--help"]).execute()
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"usage: loci {name} [options]")
+    assert [line for line in lines if "--traceback" in line] == [lines[-1]]
+    parser = load_command_class(str(get_commands()[name]), name).create_parser("loci", name)
+    assert parser.parse_known_args(["--no-color", *(["list"] if name == "token" else [])])[0].no_color is True

@@ -38,7 +38,12 @@ class Installation:
 def environment_of(home: Path) -> dict[str, str]:
     """What a process sees: this home, and nothing of the user's own settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOCI_")}
-    return kept | ENCRYPTION | {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+    own = {
+        "LOCI_HOME": str(home),
+        "DJANGO_SETTINGS_MODULE": "loci_site.settings",
+        "LOCI_EMBEDDING_HUB": "false",
+    }
+    return kept | ENCRYPTION | own
 
 
 def make_home(folder: Path) -> Path:

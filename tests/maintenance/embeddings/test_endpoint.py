@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
@@ -58,6 +58,7 @@ class Stub(ThreadingHTTPServer):
         self.minilm = get_encoder(timeout_s=60)
         self.known: dict[str, Any] = {}
         self.takes_s, self.waiting, self.most_waiting = 0.0, 0, 0
+        self.drops = 0
         self.one_by_one = threading.Lock()
         self.is_over = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -90,6 +91,14 @@ class Handler(BaseHTTPRequestHandler):
         mode = stub.modes.pop(0) if len(stub.modes) > 1 else stub.modes[0]
         if mode == "hangs":
             stub.is_over.wait(30)
+            return
+        if mode == "drips headers":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            with suppress(OSError):  # until the other side has had enough
+                while not stub.is_over.wait(0.1):
+                    self.wfile.write(b"X-Drop: 1\r\n")
+                    stub.drops += 1
+            self.close_connection = True
             return
         if mode == "closes":
             self.close_connection = True
@@ -222,7 +231,21 @@ def test_prompts_and_a_width_are_asked_for(stub: Stub, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "mode", ["hangs", "closes", "drips", "401", "302", "500", "width", "count", "NaN", "zero", "HTML"]
+    "mode",
+    [
+        "hangs",
+        "closes",
+        "drips",
+        "drips headers",
+        "401",
+        "302",
+        "500",
+        "width",
+        "count",
+        "NaN",
+        "zero",
+        "HTML",
+    ],
 )
 def test_one_that_fails_is_not_added(stub: Stub, home: Path, mode: str) -> None:
     stub.modes = ["ok", mode]
@@ -293,7 +316,9 @@ def test_it_finds_by_meaning(in_use: Stub) -> None:
     assert "hashes and vectors are correct" in check_model().detail
 
 
-@pytest.mark.parametrize("mode", ["hangs", "closes", "drips", "401", "500", "width", "count", "NaN", "HTML"])
+@pytest.mark.parametrize(
+    "mode", ["hangs", "closes", "drips", "drips headers", "401", "500", "width", "count", "NaN", "HTML"]
+)
 def test_while_it_fails_texts_are_stored_and_found_by_words_and_get_their_vectors_later(
     in_use: Stub, mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -331,6 +356,23 @@ def test_while_it_fails_texts_are_stored_and_found_by_words_and_get_their_vector
 
     assert KEY not in caplog.text
     assert not any(KEY in json.dumps(row.payload) for row in AuditEntry.objects.all())
+
+
+def test_an_endpoint_that_drips_its_headers_holds_a_question_three_seconds_and_is_hung_up_on(
+    in_use: Stub,
+) -> None:
+    store(operator(), Draft("The heron nests by the harbour.", group="ledger"))
+    in_use.modes = ["drips headers"]
+    began = time.monotonic()
+    found = ask("heron harbour")
+    assert time.monotonic() - began < 4
+    assert found.degraded.startswith("keyword only")
+    assert len(found.items) == 1
+    time.sleep(1)
+    dropped = in_use.drops
+    time.sleep(1)
+    assert in_use.drops == dropped
+    assert "loci-endpoint" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_the_first_recall_that_meets_a_failure_goes_by_words(in_use: Stub) -> None:

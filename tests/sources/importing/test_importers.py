@@ -92,10 +92,22 @@ def test_a_damaged_file_is_an_error_with_a_reason(
     assert faults
 
 
-@pytest.mark.parametrize("raw", [b"", b"\n \n", b"oops", b"\xff", b"[1]\n", b'{"a": "' + b"x" * FIRST_BYTES])
-def test_every_other_text_file_is_read_as_lines(raw: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "raw", [b"", b"\n \n", b'{"a": "' + b"x" * FIRST_BYTES, b"oops\n {}", b"\xef\xbb\xbf{", b"\xff\n{"]
+)
+def test_a_file_with_a_line_like_an_object_is_read_as_lines(raw: bytes, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_bytes(raw)
     assert choose_importer(tmp_path / "notes.txt") is TEXTS
+
+
+@pytest.mark.parametrize(
+    "raw", [b"oops", b"\xff", b"[1]\n", b"root:x:0:0::/:/bin/sh\n" * 26, b"foo;bar\n1;2\n"]
+)
+@pytest.mark.parametrize("name", ["passwd", "table.csv"])
+def test_any_other_text_file_is_refused_once(raw: bytes, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(InvalidInput, match="in no format that Loci can import"):
+        choose_importer(tmp_path / name)
 
 
 def test_an_export_is_recognised_after_blank_lines(tmp_path: Path) -> None:

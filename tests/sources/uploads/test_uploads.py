@@ -94,6 +94,16 @@ def test_a_yes_stores_with_the_persons_name_and_the_file_goes(bob: User) -> None
     assert (row.actor, row.via, row.subject) == ("bob", "admin", "source:notes")
 
 
+@pytest.mark.parametrize("name", ["notes.md", "Notes on ports.md", f"{'n' * 200}.md"])
+def test_texts_have_the_name_that_the_file_was_sent_with(bob: User, home: Path, name: str) -> None:
+    file = sent("# Ports", "", "The build cluster is called marmot.", name=name)
+    kept = begin_import(person(bob), receive_upload(person(bob), file, RULES).id)
+    assert kept.state == "done", kept.error
+    title = name.removesuffix(".md")[:60]
+    assert Memory.objects.get().content == f"{title} › Ports: The build cluster is called marmot."
+    assert [*(home / "uploads").glob("*")] == []
+
+
 def test_each_line_at_fault_is_told_before_and_left_out_after(bob: User, garden: Group) -> None:
     lines = [
         text(1, "The gate opens at seven."),

@@ -173,7 +173,7 @@ def test_the_page_shows_pauses_and_removes(tmp_path: Path, alice: User, ledger: 
     page = client.get(reverse(LIST)).content.decode()
     assert str(notes.root) in page
     assert "it is larger than" in page
-    url = reverse("admin:sources_watchedfolder_action", args=[notes.folder.id, "pause"])
+    url = reverse("admin:sources_watchedfolder_press", args=[notes.folder.id, "pause"])
     assert client.get(url).status_code == 405
     assert client.post(url).status_code == 302
     assert notes.folder.state == WatchState.PAUSED

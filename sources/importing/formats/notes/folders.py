@@ -1,18 +1,20 @@
 """What all formats of notes have in common: the notes of a folder or zip, and the drafts of their sections."""
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from access.errors import LociError
 from memories.draft import DEFAULT_IMPORTANCE, Draft
+from memories.language.word_forms import is_unspaced
 from memories.types import Type
 from sources.importing.formats.notes.front_matter import Note, split_note
 from sources.importing.importer import SourceRecord
 from sources.importing.reading.file_tree import FileTree, is_hidden
-from sources.importing.reading.values import dict_of, moment_of, ref_of, tags_of, text_of
+from sources.importing.reading.values import dict_of, moment_of, ref_of, short_hash, tags_of, text_of
 from sources.sections import split_sections, with_headings
 
 NOTES: Final = (".md", ".markdown")
@@ -93,14 +95,45 @@ def draft_of(found: FoundNote, content: str, ref: str) -> Draft:
     )
 
 
+_ITEM: Final = re.compile(r"[-*+] +(?=\S)")
+_TASK: Final = re.compile(r"\[.\] ")
+_GOES_ON: Final = re.compile(r"\s|$|(?!\d+[.)] )\w")  # a line that may belong to the item before it
+_FACT_WORDS: Final = 3  # fewer are words of an enumeration
+
+
+def _facts_of(text: str) -> list[str]:
+    """The items of a text that is one list of facts, each with what is indented below it; empty for any other text.
+
+    Numbered steps, tasks, enumerations of words, and lists with a paragraph stay whole.
+    """
+    items, is_after_blank = list[str](), False
+    for line in text.split("\n"):
+        if mark := _ITEM.match(line):
+            items.append(line[mark.end() :])
+        elif not items or not _GOES_ON.match(line) or (is_after_blank and line[:1].strip()):
+            return []
+        else:
+            items[-1] += f"\n{line}"
+        is_after_blank = not line.strip()
+    are_facts = all(
+        not _TASK.match(item) and (len(item.split()) >= _FACT_WORDS or is_unspaced(item[0])) for item in items
+    )
+    return [item.rstrip() for item in items] if are_facts and len(items) > 1 else []
+
+
 def section_records(found: FoundNote) -> Iterator[SourceRecord]:
-    """One record per section of a note."""
+    """One record per section of a note, or per item of a section that is a list of facts."""
     if found.why:
         yield SourceRecord(why=found.why)
         return
     for section in split_sections(found.note.body):
-        draft = draft_of(found, with_headings(found.title, section), section.ref)
-        yield SourceRecord(draft, place=found.folder)
+        facts = _facts_of(section.text)
+        # By its text: whatever comes before it, an item that was imported stays known.
+        for text, ref in [(fact, short_hash(section.ref, fact)) for fact in facts] or [
+            (section.text, section.ref)
+        ]:
+            draft = draft_of(found, with_headings(found.title, replace(section, text=text)), ref)
+            yield SourceRecord(draft, place=found.folder)
 
 
 def head_of(found: FoundNote, name: str) -> dict[str, Any]:
