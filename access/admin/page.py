@@ -158,7 +158,7 @@ class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         return _filter_chips(self)
 
 
-def translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str]:
+def _translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str]:
     """The labels of those of the names that are fields of the model."""
     labels = {field.name: field.verbose_name for field in (*model._meta.fields, *model._meta.many_to_many)}
     return {name: capfirst(in_words(labels[name])) for name in names if name in labels}
@@ -182,7 +182,7 @@ class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         """The form, with the labels of read-only fields in the reader's language."""
-        labels = translated_labels(self.model, self.readonly_fields)
+        labels = _translated_labels(self.model, self.readonly_fields)
         return super().get_form(request, obj, **{"labels": labels, **kwargs})
 
     def render_change_form(

@@ -119,8 +119,6 @@ _OTHERS: tuple[tuple[Label, str, str, str], ...] = (
     (gettext_lazy("Candidates"), "hourglass_top", "admin:memories_memory_changelist", "?trust__exact=candidate"),
     (gettext_lazy("Disputed"), "help", "admin:memories_memory_changelist", "?doubt=open"),
     (gettext_lazy("Relations"), "share", "admin:relations_relation_changelist", ""),
-    (gettext_lazy("Graph"), "hub", "admin:explore_graph", ""),
-    (gettext_lazy("Timeline"), "timeline", "admin:explore_timeline", ""),
     (gettext_lazy("Conversations"), "forum", "people:conversations", ""),
     (gettext_lazy("Help"), "menu_book", "people:help", ""),
 )  # fmt: skip

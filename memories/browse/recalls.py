@@ -15,14 +15,16 @@ from access.actor import CURATE, READ, Actor, named
 from access.answers import Answer, ShownAs, Untrusted
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.groups import find_group
+from access.models import Group
 from memories.browse.serializers import WITHHELD
-from memories.language.cleaning import clean_line
+from memories.language.cleaning import clean_line, fold
 from memories.language.dress import fold_hash
 from memories.models import Memory, RecallLog
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.pages import DEFAULT_LIMIT, Page, make_cursor, page_of, parse_cursor
 from memories.queries.visibility import as_q, listed_by
 from memories.recall_log import unpack_hits
+from memories.search.query_terms import STOP_WORDS, words
 from memories.types import Scope, State, Trust
 
 MAX_QUESTION_CHARS: Final = 500
@@ -45,7 +47,19 @@ class LoggedRecall:
 
 
 @dataclass(frozen=True)
-class _AskedQuestion:
+class AskedQuestion:
+    """A question as it was last worded: how often it was asked, how often without an answer, and its newest recall."""
+
+    question: str
+    times: int
+    missed: int
+    last: datetime
+    group: str | None
+    recall: RecallLog
+
+
+@dataclass(frozen=True)
+class _QuestionThatFound:
     """A question that returned a memory: how often, when last, and the best score."""
 
     question: str
@@ -86,8 +100,8 @@ def list_recalls(
         GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     rows = RecallLog.objects.filter(visible_recalls(actor)).select_related("group")
-    if words := clean_line(question, field="question", max_chars=MAX_QUESTION_CHARS):
-        rows = rows.filter(query__icontains=words)
+    if part := clean_line(question, field="question", max_chars=MAX_QUESTION_CHARS):
+        rows = rows.filter(query__icontains=part)
     if group:
         rows = rows.filter(group=find_group(actor, group))
     if since is not None:
@@ -146,7 +160,45 @@ def _withhold_quarantined(rows: Collection[RecallLog]) -> None:
             row.query = WITHHELD
 
 
-def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQuestion]:
+def grouped_questions(
+    actor: Actor, *, group: Group | None = None, since: datetime, limit: int = 20, missed_only: bool = False
+) -> list[AskedQuestion]:
+    """The questions asked since then in one group, or anywhere, that the actor may read, the last asked first.
+
+    Questions of one group are the same if they have the same words besides stop words. `missed_only`: those whose newest
+    recall had no answer. The newest LOOKED_THROUGH recalls (of the group) are looked through, whoever asked.
+    """
+    newest = RecallLog.objects.order_by("-key")
+    if group is not None:
+        newest = newest.filter(group=group)
+    seen = RecallLog.objects.filter(visible_recalls(actor), key__in=newest.values("key")[:LOOKED_THROUGH])
+    asked: dict[tuple[int | None, frozenset[str]], list[tuple[int, bool]]] = {}
+    rows = seen.filter(at__gte=since).order_by("-key")
+    for key, place, query, abstained in rows.values_list("key", "group_id", "query", "abstained"):
+        asked.setdefault((place, _words_of_question(query)), []).append((key, abstained))
+    found = [recalls for recalls in asked.values() if recalls[0][1] or not missed_only][:limit]
+    logged = RecallLog.objects.select_related("group").in_bulk([recalls[0][0] for recalls in found])
+    if not actor.is_person:
+        _withhold_quarantined(logged.values())
+    return [
+        AskedQuestion(
+            question=(recall := logged[recalls[0][0]]).query,
+            times=len(recalls),
+            missed=sum(abstained for _, abstained in recalls),
+            last=recall.at,
+            group=recall.group.slug if recall.group else None,
+            recall=recall,
+        )
+        for recalls in found
+    ]
+
+
+def _words_of_question(query: str) -> frozenset[str]:
+    found = words(fold(query))
+    return frozenset(word for word in found if word not in STOP_WORDS) or frozenset(found) or frozenset({query})
+
+
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_QuestionThatFound]:
     """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
 
     The newest LOOKED_THROUGH recalls that the actor may read are looked through.
@@ -158,12 +210,12 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_AskedQues
         scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
         if scores:
             found[row] = max(scores)
-    asked: dict[str, _AskedQuestion] = {}
+    asked: dict[str, _QuestionThatFound] = {}
     for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
         score, first = found[recall.key], asked.get(recall.query)
         times = first.times + 1 if first else 1
         best, last = (max(first.score, score), first.recall) if first else (score, recall)
-        asked[recall.query] = _AskedQuestion(recall.query, times, last.at, best, last)
+        asked[recall.query] = _QuestionThatFound(recall.query, times, last.at, best, last)
     return list(asked.values())[:_MAX_QUESTIONS]
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from access.actor import Actor
-from memories.entities.lines import RelationEnds, RelationLine, to_line
+from memories.entities.lines import RelationEnds, RelationLine, statement_of, to_line
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.labels import read_doubts
 from memories.queries.versions import heads_of, versions_of
@@ -37,6 +37,11 @@ class RelationStatement:
     def line(self) -> RelationLine:
         """The relation as a line to read."""
         return to_line(self.relation, RelationEnds(self.subject, self.object, self.proofs))
+
+    @property
+    def sentence(self) -> str:
+        """The relation as a sentence, such as "Ledger owned by team Payments"."""
+        return statement_of(self.subject, self.relation.predicate, self.object)
 
 
 def statements_around(

@@ -29,6 +29,7 @@ OBJECTS = {
 WORDS = {
     "form": "jsonl",
     "verb": "forget",
+    "tab": "map",
     "action": "forget",
     "kind": "candidate",
     "handle": "0",

@@ -15,10 +15,11 @@ Check = Callable[[Page], None]
 PAGES = [
     "/admin/",
     "/admin/ask/?q=deploy+port&group=ledger",
-    "/admin/graph/",
-    "/admin/timeline/?group=ledger",
     "/admin/groups/",
-    "/admin/groups/ledger/",
+    *(
+        f"/admin/groups/ledger/{tab}"
+        for tab in ("", "changes/", "asked/", "files/", "map/", "map/?view=time", "settings/")
+    ),
 ]
 
 
@@ -49,8 +50,8 @@ def test_the_search_finds_as_one_types_and_enter_opens(site: Site, page_as: Page
     page.keyboard.type("how is money kept without rounding")
     expect(page.locator(".palette-option", has_text="by meaning").first).to_contain_text("integer cents")
     field.fill("")
-    page.keyboard.type("timel")
-    expect(page.get_by_role("option", name=re.compile("Timeline"))).to_be_visible()
+    page.keyboard.type("conversat")
+    expect(page.get_by_role("option", name=re.compile("Conversations"))).to_be_visible()
     page.keyboard.press("Escape")
     expect(field).not_to_be_visible()
     page.keyboard.press("Control+k")
@@ -105,7 +106,7 @@ def test_the_graph_is_walked_and_expanded_by_keyboard(page_as: PageAs, site: Sit
     )
     found = site.call("alice", "GET", "relations?of=Ines&group=ledger")["items"][0]
     page = page_as("alice")
-    page.goto(f"/admin/graph/?of={found['subject']['id']}")
+    page.goto(f"/admin/groups/ledger/map/?of={found['subject']['id']}")
     nodes = page.locator(".graph-node")
     expect(nodes).to_have_count(2)
     page.locator(".graph-node", has_text="Ledger").focus()
@@ -136,7 +137,7 @@ def test_two_entities_are_merged_in_the_graph_and_taken_apart(
             {"subject": subject, "predicate": "writes", "object": object_, "group": "ledger"},
         )
     page = page_as("alice")
-    page.goto("/admin/graph/?predicate=writes")
+    page.goto("/admin/groups/ledger/map/?predicate=writes")
     page.locator(".graph-node", has_text="Margareta").focus()
     page.keyboard.press("m")
     expect(page.locator("#graph-said")).to_contain_text("Margareta is marked")
@@ -157,7 +158,7 @@ def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: S
     old = site.store("The walrus port is 8081.", valid_from="2026-03-01T00:00:00Z")
     new = site.store("The walrus port is 8443.", valid_from="2026-05-01T00:00:00Z", supersedes=old)
     page = page_as("alice")
-    page.goto("/admin/timeline/?words=walrus+port&group=ledger")
+    page.goto("/admin/groups/ledger/map/?view=time&words=walrus+port")
     rows = {id_: page.locator(f".time-row[data-memory='{id_}']") for id_ in (old, new)}
     hidden = re.compile("time-hidden")
     expect(rows[old]).to_have_class(hidden)
@@ -204,10 +205,12 @@ def test_a_room_is_entered_from_the_dashboard_and_its_instructions_changed(page_
     page = page_as("alice")
     page.goto("/admin/")
     page.locator("a.share", has_text="ledger").click()
-    page.get_by_label("Instructions for agents").fill("Amounts are integer cents.")
+    page.get_by_role("link", name="Settings", exact=True).last.click()
+    page.get_by_label("Instructions").fill("Amounts are integer cents.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Agents get these instructions from now on.")).to_be_visible()
-    expect(page.locator(".group-part").first).to_contain_text("Amounts are integer cents.")
+    expect(page.get_by_text("Agents get the instructions and rules from now on.")).to_be_visible()
+    page.get_by_role("link", name="Knows").click()
+    expect(page.locator(".loci-side")).to_contain_text("Amounts are integer cents.")
 
 
 def test_a_stranger_is_refused_a_group(page_as: PageAs, guard: Guard) -> None:

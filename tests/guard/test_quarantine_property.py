@@ -92,7 +92,8 @@ def shown(agent: Agent, client: Client, group: Group, folder: Path) -> Iterator[
     yield "recall by id", str(agent.call("recall_memory", ids=ids[:10], group="ledger"))
     yield "resources and prompts", str(agent.use(resources_and_prompts))
     yield "start of a session", write_brief(agent.actor, group).text
-    yield "graph", client.get("/admin/graph/?group=ledger").content.decode()
+    for tab in ("", "changes/", "map/", "map/?view=time"):
+        yield f"group/{tab}", client.get(f"/admin/groups/ledger/{tab}").content.decode()
     for name in NAMES:
         export_as(agent.actor, name, folder / name)
         files = [folder / name] if (folder / name).is_file() else sorted((folder / name).rglob("*"))

@@ -138,7 +138,7 @@ def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
         groups, is_curator = None if actor.all_groups else [*actor.roles], False
     slug = group.slug if group is not None else ""
 
-    counts = count_review(actor, groups)
+    counts = _count_review(actor, groups)
 
     def figure(label: str, kind: CardKind, icon: str, elsewhere: str = "") -> Figure:
         if kind.is_link:
@@ -155,7 +155,7 @@ def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
     ]
 
 
-def count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
+def _count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
     """The proposals and links of these groups that have a card in the Review, at most CAP of each; None: all groups."""
     found = {
         CardKind.PROPOSAL: len(find_open_proposals(groups)),

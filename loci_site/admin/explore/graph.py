@@ -1,6 +1,7 @@
-"""The relation graph: a group's newest relations or those around one memory, and merging two entities."""
+"""The relation graph: a group's newest relations with the memories behind them, those around one memory, and merging two entities."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,61 +14,81 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words, shorten
 from access.admin.form_errors import refusing_as_json
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
 from access.groups import find_group
-from loci_site.admin.explore.page import (
-    group_names,
-    json_response,
-    parse_number,
-    query_texts,
-    render_page,
-    url_with_query,
-)
+from access.models import Group
+from loci_site.admin.explore.page import json_response, parse_number, query_texts
 from memories.admin.memory_page import node_json
 from memories.browse.suggest import Behind, memories_behind
 from memories.draft import check_range
-from memories.entities.statements import RelationStatement, statements_around, visible_statements
+from memories.entities.statements import RelationStatement, statements_around, visible_statements, with_proofs
+from memories.language.cleaning import fold
 from memories.lifecycle import verbs
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.versions import find_memory
-from memories.queries.visibility import listed_by
-from memories.types import Trust, Type
+from memories.queries.visibility import as_q, listed_by
+from memories.search.query_terms import words
+from memories.types import State, Trust, Type
 from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
 DEFAULT_LIMIT, MAX_LIMIT = 60, 300
 _OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
 _NODE_CHARS = 80
-_MAX_PREDICATES = 40
+_MAX_PREDICATES = 20
+_MAX_MEMORIES = 60  # newest of a group that are looked at
 MAX_BODY = 4_000  # bytes
 FIELDS = ("group", "of", "predicate", "depth", "limit", "memories")
 
 
-def show_graph(request: HttpRequest) -> HttpResponse:
-    """The relations around the memory `of`, else the newest of a group or of all groups."""
-    actor = actor_of(request)
-    given = query_texts(request, *FIELDS, max_chars=100)
-    context: dict[str, Any] = {
-        "title": gettext("Graph"),
-        "given": given,
-        "groups": group_names(actor),
+def graph_context(actor: Actor, group: Group, given: dict[str, str]) -> dict[str, Any]:
+    """The relations around the memory `of`, else the group's newest with the memories that prove or name their ends."""
+    start, statements = _find_statements(actor, given)
+    data = graph_json(statements, start)
+    if start is None and not given["predicate"]:
+        _add_memories(data, actor, group, statements)
+    labels = {node["id"]: node for node in data["nodes"]}
+    return {
+        "start": start,
+        "rows": [(edge, labels[edge["from"]], labels[edge["to"]]) for edge in data["edges"]],
+        "around": shown_text(start) if start is not None else "",
+        "data": data,
+        "predicates": Counter(each.relation.predicate for each in statements).most_common(_MAX_PREDICATES),
         "types": Type.values,
         "depths": range(1, MAX_DEPTH + 1),
-    }
-    try:
-        start, statements = _find_statements(actor, given)
-    except LociError as refusal:
-        return render_page(request, "graph.html", context | {"refusal": refusal}, status=refusal.status)
-    context |= {
-        "start": start,
-        "rows": [(each, shown_text(each.subject), shown_text(each.object)) for each in statements],
-        "around": shown_text(start) if start is not None else "",
-        "data": graph_json(statements, start),
-        "predicates": sorted({each.relation.predicate for each in statements})[:_MAX_PREDICATES],
         "may_merge": actor.may_somewhere(CURATE),
     }
-    return render_page(request, "graph.html", context)
+
+
+def _add_memories(
+    data: dict[str, Any], actor: Actor, group: Group, statements: Sequence[RelationStatement]
+) -> None:
+    """Add the group's newest memories that prove a relation or have an entity's name in their text, and such entities."""
+    rows = Memory.objects.filter(as_q(listed_by(actor, group)), group=group, state=State.LIVE, summary=None)
+    newest = list(rows.exclude(trust=Trust.QUARANTINED)[:_MAX_MEMORIES])
+    ends = {end.id: end for each in statements for end in (each.subject, each.object)}
+    ends |= {memory.id: memory for memory in newest if memory.type == Type.ENTITY}
+    names = [(_as_phrase(end.content), end) for end in ends.values() if end.trust != Trust.QUARANTINED]
+    ties: dict[tuple[int, int], tuple[Memory, Memory, str]] = {}
+    for memory in newest:
+        if memory.type != Type.ENTITY:
+            text = _as_phrase(memory.content)
+            found = [end for name, end in names if name.strip() and name in text]
+            ties |= {(memory.key, end.key): (memory, end, "mention") for end in found}
+    for each in with_proofs(actor, statements):
+        ties |= {(proof.key, each.subject.key): (proof, each.subject, "evidence") for proof in each.proofs}
+    nodes = {node["id"]: node for node in data["nodes"]}
+    for memory, end, how in ties.values():
+        for one in (memory, end):
+            nodes.setdefault(str(one.id), _node_json(one, is_main=False))
+        data["edges"].append(_edge_to(end, memory, how))
+    data["nodes"] = [*nodes.values()]
+
+
+def _as_phrase(text: str) -> str:
+    """The words of a text with a space around each, so that a name is found as whole words."""
+    return f" {' '.join(words(fold(text)))} "
 
 
 @refusing_as_json
@@ -107,7 +128,6 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
                 "label": each.relation.predicate.replace("_", " "),
                 "kind": "relation",
                 "predicate": each.relation.predicate,
-                "group": each.relation.group.slug,
                 "confidence": round(each.relation.confidence, 2),
                 "url": reverse("admin:relations_relation_change", args=[each.relation.id]),
             }
@@ -118,23 +138,23 @@ def graph_json(statements: Sequence[RelationStatement], start: Memory | None) ->
 
 def _behind_json(memory: Memory, behind: Sequence[Behind]) -> dict[str, Any]:
     """Nodes and edges of the memories behind a node, in the same form."""
-    others = [_node_json(each.memory, is_main=False) for each in behind]
     return {
-        "nodes": [_node_json(memory, is_main=False), *others],
-        "edges": [
-            {
-                "id": f"{node['id']}:{memory.id}",
-                "from": node["id"],
-                "to": str(memory.id),
-                "label": in_words(each.how),
-                "kind": each.how,
-                "predicate": each.how,
-                "group": each.memory.group.slug,
-                "confidence": None,
-                "url": node["url"],
-            }
-            for each, node in zip(behind, others, strict=True)
-        ],
+        "nodes": [_node_json(each, is_main=False) for each in (memory, *(other.memory for other in behind))],
+        "edges": [_edge_to(memory, other.memory, other.how) for other in behind],
+    }
+
+
+def _edge_to(node: Memory, memory: Memory, how: str) -> dict[str, Any]:
+    """The edge from a memory to the node that it proves, names or is linked to."""
+    return {
+        "id": f"{memory.id}:{node.id}",
+        "from": str(memory.id),
+        "to": str(node.id),
+        "label": in_words(how),
+        "kind": how,
+        "predicate": how,
+        "confidence": None,
+        "url": reverse("admin:memories_memory_change", args=[memory.id]),
     }
 
 
@@ -154,26 +174,19 @@ def _find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None
     """
     limit = _parse_number_in_range(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     group = find_group(actor, given["group"]) if given["group"] else None
-    start: Memory | None = None
-    if given["of"]:
-        memory = find_memory(actor, given["of"], field="of")
-        depth = _parse_number_in_range(given, "depth", 1, MAX_DEPTH)
-        found = statements_around(actor, memory, depth=depth, limit=limit)
-        ends = (end for each in found for end in (each.subject, each.object))
-        start = next((end for end in ends if end.root_key == memory.root_key), memory)
-    else:
-        found = _newest_statements(actor, group.key if group else None, given["predicate"], limit)
-    return start, [
-        each
-        for each in found
-        if (not given["predicate"] or each.relation.predicate == given["predicate"])
-        and (group is None or each.relation.group_id == group.key)
-    ]
+    wanted = given["predicate"]
+    if not given["of"]:
+        return None, newest_statements(actor, group.key if group else None, wanted, limit)
+    memory = find_memory(actor, given["of"], field="of")
+    depth = _parse_number_in_range(given, "depth", 1, MAX_DEPTH)
+    found = statements_around(actor, memory, depth=depth, limit=limit)
+    ends = (end for each in found for end in (each.subject, each.object))
+    start = next((end for end in ends if end.root_key == memory.root_key), memory)
+    return start, [each for each in found if not wanted or each.relation.predicate == wanted]
 
 
-def _newest_statements(
-    actor: Actor, group: int | None, predicate: str, limit: int
-) -> list[RelationStatement]:
+def newest_statements(actor: Actor, group: int | None, predicate: str, limit: int) -> list[RelationStatement]:
+    """The newest visible relations of a group or of all, of one predicate if it is not empty."""
     rows = Relation.objects.filter(retired_at=None).select_related("group", "subject", "object")
     groups = listed_by(actor, None).groups
     if group is not None:
@@ -209,7 +222,6 @@ def merge_json(actor: Actor, changed: ChangeResult) -> dict[str, Any]:
         "consequences": list(changed.consequences),
         "changes": {name: [str(old), str(new)] for name, (old, new) in changed.changes.items()},
         "survivor": _node_json(survivor, is_main=True) if survivor else None,
-        "graph_url": url_with_query(reverse("admin:explore_graph"), of=str(changed.successor or changed.id)),
     }
 
 

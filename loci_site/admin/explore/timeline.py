@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from itertools import groupby
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,95 +12,75 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import in_words, shorten
 from access.admin.day_range import local_moment
 from access.admin.form_errors import refusing_as_json
-from access.errors import LociError
 from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing
-from loci_site.admin.explore.page import (
-    group_names,
-    json_response,
-    moment_texts,
-    query_narrowing,
-    query_texts,
-    render_page,
-)
+from loci_site.admin.explore.page import json_response, moment_texts, query_narrowing, query_texts
 from memories.admin.filters import SEARCH_LIMIT, find_by_words
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.as_of import TimeSpan, known_span, true_span
-from memories.queries.labels import standing
 from memories.queries.visibility import as_q, listed_by, recallable_by
 from memories.search.base import search_index
 from memories.search.query_terms import Match, words
-from memories.types import State, Type
+from memories.types import State, Trust, Type
 
-MAX_ROWS = 60
-WIDTH, ROW_HEIGHT, TOP = 960, 26, 26  # of the picture, of a row, of the scale above the rows
-LEFT = 250  # width of the labels
-_LABEL_CHARS = 38
-_DATES = 6
+MAX_ROWS = 40
+WIDTH = 1000  # of a bar's picture
+_EVENT_WIDTH = 10.0  # it happened at a moment
+TIME_FIELDS = ("group", "words", "entity", "as_of", "known_at")
 _MIN_SPAN = timedelta(days=2)
 HIDDEN = frozenset({State.FORGOTTEN, State.MERGED})
 
 
 @dataclass(frozen=True)
 class _TimelineRow:
-    """A memory in the picture: when it was true, and below it when Loci knew it. x runs from 0 to WIDTH."""
+    """A memory with its bars: when it was true, and below it when Loci knew it. x runs from 0 to WIDTH."""
 
     memory: Memory
-    label: str
-    description: str
-    y: int
+    true: str
+    known: str
     start: float
     width: float
     is_open: bool
-    is_event: bool
     known_start: float
     known_width: float
     is_shown: bool
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """The rows and the scale; the sliders run from `start` to `end`."""
+class _Timeline:
+    """The rows, the earliest first, by months, and the scale of all bars; the sliders run from `start` to `end`."""
 
     rows: tuple[_TimelineRow, ...]
-    dates: tuple[tuple[float, str], ...]
     start: datetime
     end: datetime
-    height: int
+    now_x: float
     width: int = WIDTH
-    left: int = LEFT
-    now_x: float = 0.0
+
+    @property
+    def months(self) -> list[tuple[str, list[_TimelineRow]]]:
+        """The rows by the month in which each began, such as "2026-05"."""
+        by_month = groupby(self.rows, key=lambda row: f"{local_moment(row.memory.moment):%Y-%m}")
+        return [(month, list(rows)) for month, rows in by_month]
 
 
-def show_timeline(request: HttpRequest) -> HttpResponse:
-    """Memories over time; marks those that recall would find at `as_of` and `known_at`."""
-    actor = actor_of(request)
-    given = query_texts(request, "group", "words", "entity", "as_of", "known_at", max_chars=200)
-    context: dict[str, Any] = {"title": gettext("Timeline"), "given": given, "groups": group_names(actor)}
-    try:
-        narrowing = query_narrowing(request)
-        given |= moment_texts(narrowing)
-        rows, group = find_rows(actor, given)
-        shown = _recallable_keys(actor, group, narrowing, [row.key for row in rows])
-    except LociError as refusal:
-        return render_page(request, "timeline.html", context | {"refusal": refusal}, status=refusal.status)
-    context |= {
+def timeline_context(request: HttpRequest, actor: Actor, given: dict[str, str]) -> dict[str, Any]:
+    """Memories over time; marks those that recall would find at `as_of` and `known_at` of the address."""
+    narrowing = query_narrowing(request)
+    given |= moment_texts(narrowing)
+    rows, group = find_rows(actor, given)
+    shown = _recallable_keys(actor, group, narrowing, [row.key for row in rows])
+    return {
         "picture": _draw_timeline(rows, shown),
-        "spans": [
-            (row, span_text(true_span(row)), span_text(known_span(row)), row.key in shown) for row in rows
-        ],
         "count": len(shown),
         "is_cut": len(rows) == MAX_ROWS,
         "as_of": narrowing.as_of,
         "known_at": narrowing.known_at,
         "zone": str(timezone.get_current_timezone()),
     }
-    return render_page(request, "timeline.html", context)
 
 
 @refusing_as_json
@@ -115,7 +96,8 @@ def find_recallable(request: HttpRequest) -> HttpResponse:
 def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group | None]:
     """The memories of the page by time, at most MAX_ROWS of the newest, and the chosen group."""
     group = find_group(actor, given["group"]) if given["group"] else None
-    rows = Memory.objects.filter(as_q(listed_by(actor, group))).exclude(state__in=HIDDEN)
+    rows = Memory.objects.filter(as_q(listed_by(actor, group)))
+    rows = rows.exclude(state__in=HIDDEN).exclude(trust=Trust.QUARANTINED)
     if group is not None:
         rows = rows.filter(group=group)
     text = clean_line(given["words"], field="words", max_chars=200)
@@ -139,52 +121,36 @@ def _recallable_keys(
     return set(Memory.objects.filter(seen, key__in=keys).values_list("key", flat=True))
 
 
-def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
+def _draw_timeline(rows: Sequence[Memory], shown: set[int]) -> _Timeline | None:
     if not rows:
         return None
     start, end = _time_span(rows)
     span_s = (end - start).total_seconds()
 
     def x(at: datetime) -> float:
-        share = (min(max(at, start), end) - start).total_seconds() / span_s
-        return round(LEFT + (WIDTH - LEFT) * share, 1)
+        return round(WIDTH * (min(max(at, start), end) - start).total_seconds() / span_s, 1)
 
-    dates = [start + (end - start) * n / (_DATES - 1) for n in range(_DATES)]
-    return Timeline(
-        rows=tuple(_draw_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
-        dates=tuple((x(at), f"{local_moment(at):%Y-%m-%d}") for at in dates),
-        start=start,
-        end=end,
-        height=TOP + ROW_HEIGHT * len(rows) + 6,
-        now_x=x(timezone.now()),
-    )
+    drawn = tuple(_draw_row(row, x, is_shown=row.key in shown, end=end) for row in rows)
+    return _Timeline(drawn, start, end, x(timezone.now()))
 
 
 def _draw_row(
-    memory: Memory, number: int, x: Callable[[datetime], float], *, is_shown: bool, end: datetime
+    memory: Memory, x: Callable[[datetime], float], *, is_shown: bool, end: datetime
 ) -> _TimelineRow:
     """The row of a memory; `x` maps a moment to the picture, `end` closes open spans."""
     true, known = true_span(memory), known_span(memory)
     begin = true.start or memory.created_at
     x_from, x_to = x(begin), x(true.end or end)
     known_from, known_to = x(known.start or begin), x(known.end or end)
-    text = " ".join(memory.content.split())
     return _TimelineRow(
         memory=memory,
-        label=shorten(text, _LABEL_CHARS),
-        description=gettext("{text} – true {true}; known {known}; {state}").format(
-            text=shorten(text, 120),
-            true=span_text(true),
-            known=span_text(known),
-            state=in_words(standing(memory)),
-        ),
-        y=TOP + ROW_HEIGHT * number,
+        true=span_text(true),
+        known=span_text(known),
         start=x_from,
-        width=max(3.0, round(x_to - x_from, 1)),
+        width=_EVENT_WIDTH if memory.type == Type.EPISODIC else max(6.0, round(x_to - x_from, 1)),
         is_open=true.end is None,
-        is_event=memory.type == Type.EPISODIC,
         known_start=known_from,
-        known_width=max(2.0, round(known_to - known_from, 1)),
+        known_width=max(4.0, round(known_to - known_from, 1)),
         is_shown=is_shown,
     )
 

@@ -1,26 +1,29 @@
 """URLs of the site's own pages, next to those of the models."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 
 from loci_site.admin.explore.export_list import export_list
-from loci_site.admin.explore.graph import expand_node, merge_entities, show_graph
-from loci_site.admin.explore.groups import list_groups, show_group
+from loci_site.admin.explore.graph import expand_node, merge_entities
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
 from loci_site.admin.explore.palette import list_places
 from loci_site.admin.explore.playground import playground
 from loci_site.admin.explore.settings_page import settings_index, show_settings
-from loci_site.admin.explore.timeline import find_recallable, show_timeline
+from loci_site.admin.explore.timeline import find_recallable
+from loci_site.admin.groups.listing import list_groups
+from loci_site.admin.groups.map import TIME
+from loci_site.admin.groups.pages import old_group, old_list, old_map, show_group
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("ask/", playground, "explore_recall"),
-    ("graph/", show_graph, "explore_graph"),
+    ("graph/", old_map, "explore_graph"),
     ("graph/around/", expand_node, "explore_around"),
     ("graph/merge/", merge_entities, "explore_merge"),
-    ("timeline/", show_timeline, "explore_timeline"),
+    ("timeline/", partial(old_map, view=TIME), "explore_timeline"),
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
     ("settings/", settings_index, "settings"),
@@ -31,6 +34,11 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("palette/", list_places, "palette"),
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
+    ("groups/<str:slug>/<str:tab>/", show_group, "explore_group"),
+    ("access/group/", old_list, "access_group_changelist"),
+    ("access/group/add/", old_list, "access_group_add"),
+    ("access/group/<uuid:id_>/change/", old_group, "access_group_change"),
+    ("access/group/<uuid:id_>/<str:tab>/", old_group, "access_group_tab"),
 )
 
 

@@ -30,7 +30,7 @@ if (host) {
   document.querySelectorAll("[data-graph-do]").forEach((button) => button.addEventListener("click", () => DO[button.dataset.graphDo]()));
 
   async function read(node, memories) {
-    const query = new URLSearchParams({ of: node.id, group: host.dataset.group, predicate: host.dataset.predicate, memories });
+    const query = new URLSearchParams({ of: node.id, predicate: host.dataset.predicate, memories });
     const response = await fetch(`${host.dataset.around}?${query}`);
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.message);
@@ -70,12 +70,10 @@ if (host) {
     predicate.append(link(edge.predicate, edge.url, "loci-link"));
     const object = document.createElement("td");
     object.append(link(to.label, to.url, "play-text"));
-    const group = document.createElement("td");
-    group.textContent = edge.group;
     const confidence = document.createElement("td");
     confidence.className = "play-number";
     confidence.textContent = edge.confidence === null ? "" : edge.confidence.toFixed(2);
-    row.append(head, predicate, object, group, confidence);
+    row.append(head, predicate, object, confidence);
   }
 
   function link(text, href, kind) {

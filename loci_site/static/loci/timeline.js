@@ -22,7 +22,7 @@ if (box) {
     ...hand,
     input: document.getElementById(hand.slider),
     output: document.getElementById(`${hand.slider}-said`),
-    line: document.getElementById(`${hand.slider}-line`),
+    lines: box.querySelectorAll(`[data-hand=${hand.name}]`),
     field: form.elements[hand.name],
   }));
 
@@ -47,10 +47,11 @@ if (box) {
 
   function place(hand) {
     const moment = at(hand);
-    const left = Number(box.dataset.left);
-    const x = left + ((Number(box.dataset.width) - left) * (moment - start)) / (end - start);
-    hand.line.setAttribute("x1", x.toFixed(1));
-    hand.line.setAttribute("x2", x.toFixed(1));
+    const x = ((Number(box.dataset.width) * (moment - start)) / (end - start)).toFixed(1);
+    for (const line of hand.lines) {
+      line.setAttribute("x1", x);
+      line.setAttribute("x2", x);
+    }
     const text = hand.isNow ? t("now") : local.format(moment);
     hand.output.textContent = text;
     hand.input.setAttribute("aria-valuetext", text);

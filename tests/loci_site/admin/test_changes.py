@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.models import ApiToken, AuditEntry, Group, Membership
+from access.models import ApiToken, AuditEntry, Group
 from access.tokens import actor_for_secret, hash_secret
 from memories.models import Link, LinkKind, Memory
 from tests.loci_site.admin.conftest import Remember, page
@@ -244,70 +244,6 @@ def test_a_token_form_at_fault_makes_nothing(owner: Client, alice: User) -> None
     )
     assert "is in the past" in body
     assert not ApiToken.objects.exists()
-
-
-def group_form(group: Group, **changed: object) -> dict[str, object]:
-    form = {"title": group.title, "instructions": group.instructions, "policy": group.policy}
-    members = {"memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
-    limits = {"policy_confidence": 0.5, "max_memories": 0, "max_bytes": 0}
-    return form | limits | {"captures": group.captures, "cleanup": group.cleanup} | members | changed
-
-
-def test_a_group_is_made_and_its_maker_is_its_admin(owner: Client) -> None:
-    said(owner, "/admin/access/group/add/", slug="atlas", title="Maps", private="on")
-    group = Group.objects.get()
-    assert (group.slug, group.title, group.private, group.created_by) == ("atlas", "Maps", True, "alice")
-    assert last_entry().subject == "group:atlas"
-
-
-def test_a_group_is_changed_and_what_was_before_is_logged(owner: Client, ledger: Group) -> None:
-    address = f"/admin/access/group/{ledger.id}/change/"
-    said(owner, address, **group_form(ledger, title="Ledger", policy="agents"))
-    ledger.refresh_from_db()
-    assert (ledger.title, ledger.policy) == ("Ledger", "agents")
-    assert last_entry().payload_row.payload["changes"] == {
-        "title": ["", "Ledger"],
-        "policy": ["none", "agents"],
-    }
-    before = AuditEntry.objects.count()
-    said(owner, address, **group_form(ledger))
-    assert AuditEntry.objects.count() == before
-
-
-def test_a_group_with_global_memories_does_not_become_private_unnoticed(
-    owner: Client, ledger: Group, remember: Remember
-) -> None:
-    remember("Seen by all.", scope="global")
-    body = said(
-        owner, f"/admin/access/group/{ledger.id}/change/", **group_form(ledger, title="x", private="on")
-    )
-    assert "1 global memory" in body
-    ledger.refresh_from_db()
-    assert (ledger.private, ledger.title) == (False, "")
-
-
-def test_members_are_set_and_removed(owner: Client, ledger: Group, bob: User, charlie: User) -> None:
-    address = f"/admin/access/group/{ledger.id}/change/"
-    row = {"memberships-TOTAL_FORMS": 1, "memberships-0-group": ledger.pk}
-    new = row | {"memberships-0-user": charlie.pk, "memberships-0-role": "viewer"}
-    said(owner, address, **group_form(ledger, **new))
-    member = Membership.objects.get(user=charlie)
-    assert (member.role, last_entry().payload_row.payload["user"]) == ("viewer", "charlie")
-
-    rows = list(Membership.objects.filter(group=ledger))
-    kept: dict[str, object] = {"memberships-TOTAL_FORMS": len(rows), "memberships-INITIAL_FORMS": len(rows)}
-    for place, each in enumerate(rows):
-        kept |= {f"memberships-{place}-{name}": value for name, value in
-                 (("id", each.pk), ("group", ledger.pk), ("user", each.user_id), ("role", each.role))}  # fmt: skip
-        if each.user == charlie:
-            kept[f"memberships-{place}-DELETE"] = "on"
-        if each.user == bob:
-            kept[f"memberships-{place}-role"] = "admin"
-    said(owner, address, **group_form(ledger, **kept))
-    assert set(Membership.objects.filter(group=ledger).values_list("user__username", "role")) == {
-        ("alice", "admin"),
-        ("bob", "admin"),
-    }
 
 
 def test_people_are_made_and_never_deleted(owner: Client, bob: User) -> None:

@@ -2,28 +2,26 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from access.groups.members import set_member
-from access.models import AuditEntry, Group
+from access.models import Group
 from access.tokens import operator
 from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog, Thread
 from memories.recall_log import COUNTER
 from tests.loci_site.admin.conftest import Remember
-from tests.loci_site.admin.exploring import get, relate, text
+from tests.loci_site.admin.exploring import get, text
 from tests.people import make_token, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-PAGES = ["recall/", "recall/?q=port", "graph/", "timeline/", "groups/", "groups/ledger/"]
+PAGES = ["ask/", "ask/?q=port"]
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
 MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
@@ -38,32 +36,15 @@ def test_nobody_sees_them_without_a_login(client: Client, ledger: Group) -> None
         assert "login" in answer.headers["Location"]
 
 
-def test_a_member_sees_what_is_theirs_and_nothing_else(
-    owner: Client, member: Client, stranger: Client, alice: User, remember: Remember
-) -> None:
-    ours, theirs = remember("Our port is 8081."), remember("Their port is 4711.", group="garden")
-    relate(alice, "Oursystem", "uses", "Ourtool")
-    relate(alice, "Theirsystem", "uses", "Theirtool", group="garden")
-    Memory.objects.filter(type="entity").update(scope="group")
-    for page in ("recall/?q=port&group=ledger", "graph/", "timeline/", "groups/", "groups/ledger/"):
-        body = text(member, page)
-        assert "Their" not in body, page
-        assert "garden" not in body, page
-        assert " 4711" not in body, page
-    assert "Our port" in text(member, "timeline/")
-    assert "Oursystem" in text(member, "graph/")
-    assert "Theirsystem" in text(owner, "graph/")
-    for page in ("graph/", "timeline/", "groups/"):
-        body = text(stranger, page)
-        for word in ("Our", "Their ", "Theirs", "ledger", "garden"):
-            assert word not in body, (page, word)
-    for address in ("groups/garden/", "groups/nowhere/"):
-        assert "Their" not in text(member, address, status=404)
-    text(stranger, "groups/ledger/", status=404)
-    for page in ("graph/", "timeline/", "timeline/then/"):
-        assert " 4711" not in text(member, page, status=404, group="garden", q="port")
+def test_a_member_is_answered_from_what_is_theirs(member: Client, remember: Remember) -> None:
+    remember("Our port is 8081.")
+    theirs = remember("Their port is 4711.", group="garden")
+    body = text(member, "ask/", q="port", group="ledger")
+    assert "Our port" in body
+    assert " 4711" not in body
+    assert " 4711" not in text(member, "timeline/then/", status=404, group="garden", q="port")
     # A question is answered alike, whether the group is another's or nobody's.
-    foreign, none = (text(member, "recall/", group=name, q="port") for name in ("garden", "nowhere"))
+    foreign, none = (text(member, "ask/", group=name, q="port") for name in ("garden", "nowhere"))
     secrets = re.compile(r'(?:value|nonce)="[^"]{16,}"')
     assert secrets.sub("", foreign).replace("garden", "") == secrets.sub("", none).replace("nowhere", "")
     assert " 4711" not in foreign
@@ -71,13 +52,12 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
         for page in ("graph/", "graph/around/"):
             body = get(member, page, status=404 if of != "nonsense" else 422, of=of).content.decode()
             assert " 4711" not in body
-    assert ours.content in text(member, "graph/", of=str(ours.id))
 
 
 def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Remember) -> None:
     remember("Our port is 8081.")
     foreign = remember("Their port is 4711.", group="garden")
-    body = text(member, "recall/", q="port", group="ledger", why=str(foreign.id))
+    body = text(member, "ask/", q="port", group="ledger", why=str(foreign.id))
     assert " 4711" not in body
     assert "Memory not found" in body
 
@@ -88,7 +68,7 @@ def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Reme
 def test_the_playground_shows_each_answer_with_its_numbers(owner: Client, remember: Remember) -> None:
     first = remember("The deploy port is 8081.")
     remember("Tomatoes want sun and warm nights.")
-    context = get(owner, "recall/", q="which port do we deploy to", group="ledger").context
+    context = get(owner, "ask/", q="which port do we deploy to", group="ledger").context
     place = context["places"][0]
     assert (place.rank, place.item.memory.id) == (1, first.id)
     assert place.numbers["keyword_rank"] == place.numbers["vector_rank"] == 1
@@ -103,13 +83,13 @@ def test_the_playground_says_what_was_cut(owner: Client, remember: Remember) -> 
     long = "The deploy port is 8081 and this is why it must be so: " + "reasons and more reasons, " * 30
     remember(long)
     cut = remember("The deploy port of the shadow is 8082, " + "as was said before, " * 30)
-    context = get(owner, "recall/", q="deploy port", group="ledger", budget="160").context
+    context = get(owner, "ask/", q="deploy port", group="ledger", budget="160").context
     reasons = {dropped.memory.id: dropped.why for dropped in context["dropped"]}
     shown = {place.item.memory.id for place in context["places"]}
     assert len(shown) == 1
     assert list(reasons.values()) == ["the token budget of 160"]
     assert shown | set(reasons) >= {cut.id}
-    one = get(owner, "recall/", q="deploy port", group="ledger", results="1").context
+    one = get(owner, "ask/", q="deploy port", group="ledger", results="1").context
     assert [dropped.why for dropped in one["dropped"]] == ["beyond the first 1"]
 
 
@@ -121,7 +101,7 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
 
     def why(memory: Memory, **asked: Any) -> str:
         return str(
-            get(owner, "recall/", q="deploy port 8081", group="ledger", why=str(memory.id), **asked).context[
+            get(owner, "ask/", q="deploy port 8081", group="ledger", why=str(memory.id), **asked).context[
                 "why"
             ][2]
         )
@@ -134,22 +114,22 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
 def test_the_playground_asks_about_the_past(owner: Client, remember: Remember) -> None:
     old = remember("The deploy port is 8081.", valid_from=MARCH)
     remember("The deploy port is 8443.", valid_from=MAY, supersedes=old.id)
-    now = get(owner, "recall/", q="deploy port", group="ledger").context["places"]
+    now = get(owner, "ask/", q="deploy port", group="ledger").context["places"]
     assert [place.item.memory.content for place in now] == ["The deploy port is 8443."]
-    then = get(owner, "recall/", q="deploy port", group="ledger", as_of="2026-04-01T00:00").context["places"]
+    then = get(owner, "ask/", q="deploy port", group="ledger", as_of="2026-04-01T00:00").context["places"]
     assert [place.item.memory.content for place in then] == ["The deploy port is 8081."]
 
 
 def test_who_enters_one_group_alone_need_not_choose_it(member: Client, bob: User, remember: Remember) -> None:
     remember("The deploy port is 8081.")
-    assert get(member, "recall/", q="deploy port").context["answer"].group == "ledger"
+    assert get(member, "ask/", q="deploy port").context["answer"].group == "ledger"
     set_member(operator(), Group.objects.create(slug="orchard"), user=bob, role="viewer")
-    assert "Name one of: ledger, orchard." in text(member, "recall/", q="deploy port", status=422)
+    assert "Name one of: ledger, orchard." in text(member, "ask/", q="deploy port", status=422)
 
 
 def test_nothing_relevant_is_said(owner: Client, remember: Remember) -> None:
     remember("Tomatoes want sun and warm nights.")
-    body = text(owner, "recall/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
+    body = text(owner, "ask/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
     assert "No answer found" in body
     assert "Closest matches" in body
 
@@ -158,7 +138,7 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
     remember("The deploy port is 8081.")
     COUNTER.flush()
     RecallLog.objects.all().delete()  # what other tests asked
-    text(owner, "recall/", q="deploy port", group="ledger")
+    text(owner, "ask/", q="deploy port", group="ledger")
     COUNTER.flush()
     assert list(RecallLog.objects.values_list("actor", "via")) == [("alice", "admin")]
 
@@ -178,103 +158,21 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
 def test_what_the_playground_is_asked_wrongly_is_said(
     owner: Client, ledger: Group, field: str, value: Any, says: str
 ) -> None:
-    body = text(owner, "recall/", status=422, q="port", group="ledger", **{field: value})
+    body = text(owner, "ask/", status=422, q="port", group="ledger", **{field: value})
     assert says in body
     assert 'role="alert"' in body
 
 
-def test_what_was_typed_or_stored_cannot_write_html(owner: Client, alice: User, remember: Remember) -> None:
+def test_what_was_typed_or_stored_cannot_write_html(owner: Client, remember: Remember) -> None:
     memory = remember(f"The port {HOSTILE}")
-    relate(alice, f"A {HOSTILE}"[:150], "uses", "B")
-    pages = [
-        text(owner, "recall/", q=f"port {HOSTILE}", group="ledger", why=str(memory.id)),
-        text(owner, "graph/", predicate="uses"),
-        text(owner, "graph/", status=422, of=HOSTILE),
-        text(owner, "timeline/", words="port", group="ledger"),
-        text(owner, "timeline/", entity=HOSTILE),
-        text(owner, "groups/ledger/"),
-    ]
-    for body in pages:
-        assert "<script>alert" not in body
-        assert "<img src=x" not in body
-
-
-# Groups
-
-
-def test_a_room_shows_what_an_agent_gets_and_who_belongs_there(
-    owner: Client, member: Client, alice: User, remember: Remember
-) -> None:
-    memory = remember("Amounts are integer cents.")
-    verbs.pin(person(alice), memory.id)
-    body = text(member, "groups/ledger/")
-    assert "Pinned and verified" in body
-    assert "&lt;memory id=" in body
-    assert [word in body for word in ("alice", "bob", "curator")] == [True] * 3
-    assert "<textarea" not in body  # a curator is no admin
-    assert "<textarea" in text(owner, "groups/ledger/")
-
-
-def test_an_admin_changes_the_instructions(owner: Client, member: Client, ledger: Group) -> None:
-    address = "/admin/groups/ledger/"
-    answer = owner.post(address, {"instructions": "Write amounts in cents.\r\nAlways."}, follow=True)
-    assert "Agents get these instructions from now on." in answer.content.decode()
-    ledger.refresh_from_db()
-    assert ledger.instructions == "Write amounts in cents.\nAlways."
-    assert "Write amounts in cents." in text(member, "groups/ledger/")
-    assert AuditEntry.objects.filter(operation="group", actor="alice", subject="group:ledger").count() == 2
-    assert member.post(address, {"instructions": "mine"}).status_code == 403
-    said = owner.post(address, {"instructions": "x" * 20_001}, follow=True).content.decode()
-    assert "longer than 20,000 characters" in said
-    ledger.refresh_from_db()
-    assert ledger.instructions.startswith("Write")
-
-
-def test_rooms_count_what_they_hold(owner: Client, remember: Remember) -> None:
-    remember("one")
-    waiting = remember("two")
-    Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
-    page = get(owner, "groups/")
-    counted = {group.slug: held for group, held in page.context["groups"]}
-    nothing = {"live": 0, "candidates": 0, "proposals": 0, "conflicts": 0, "members": 1, "last_write": None}
-    assert counted == {
-        "ledger": nothing | {"live": 2, "candidates": 1, "last_write": waiting.created_at},
-        "garden": nothing,
-    }
-    counts = get(owner, "groups/ledger/").context["counts"]
-    assert (counts["live"], counts["waiting"], counts["conflicts"]) == (2, 1, 0)
-
-
-# All of them
-
-
-@pytest.mark.parametrize("page", ["graph/", "timeline/", "groups/", "groups/ledger/", "timeline/then/"])
-def test_twenty_rows_cost_as_many_queries_as_two(
-    owner: Client, alice: User, remember: Remember, page: str
-) -> None:
-    def queries() -> int:
-        get(owner, page)
-        with CaptureQueriesContext(connection) as seen:
-            get(owner, page)
-        return len(seen)
-
-    def more(number: int) -> None:
-        remember(
-            f"Event {number} took place.", type="episodic", valid_from=timezone.now() - timedelta(days=number)
-        )
-        relate(alice, f"Person {number}", "knows", f"Thing {number}")
-
-    for number in range(2):
-        more(number)
-    few = queries()
-    for number in range(2, 20):
-        more(number)
-    assert queries() == few
+    body = text(owner, "ask/", q=f"port {HOSTILE}", group="ledger", why=str(memory.id))
+    assert "<script>alert" not in body
+    assert "<img src=x" not in body
 
 
 def test_every_page_of_the_admin_has_the_search(owner: Client, remember: Remember) -> None:
     remember("something")
-    for page in ("/admin/", "/admin/memories/memory/", "/admin/graph/"):
+    for page in ("/admin/", "/admin/memories/memory/", "/admin/groups/ledger/map/"):
         body = owner.get(page).content.decode()
         assert 'id="palette"' in body
         assert "loci/palette.js" in body

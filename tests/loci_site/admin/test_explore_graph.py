@@ -16,10 +16,14 @@ from access.tokens import operator
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Memory
 from tests.loci_site.admin.conftest import Remember, browser_of
-from tests.loci_site.admin.exploring import get, relate, text
+from tests.loci_site.admin.exploring import get, relate
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+def on_map(client: Client, *, group: str = "ledger", **asked: Any) -> Any:
+    return get(client, f"groups/{group}/map/", **asked)
 
 
 def test_the_graph_has_the_relations_of_the_address(
@@ -30,27 +34,42 @@ def test_the_graph_has_the_relations_of_the_address(
     other = relate(alice, "Rose", "needs", "Sun", group="garden")
 
     def edges(**asked: Any) -> set[str]:
-        return {edge["id"] for edge in get(owner, "graph/", **asked).context["data"]["edges"]}
+        return {edge["id"] for edge in on_map(owner, **asked).context["data"]["edges"]}
 
-    assert edges() == {str(one.id), str(two.id), str(other.id)}
+    assert edges() == {str(one.id), str(two.id)}
     assert edges(group="garden") == {str(other.id)}
     assert edges(predicate="uses") == {str(two.id)}
-    assert edges(limit="1") == {str(other.id)}
+    assert edges(limit="1") == {str(two.id)}
     ines = str(one.subject.id)
     assert edges(of=ines) == {str(one.id)}
     assert edges(of=ines, depth="2") == {str(one.id), str(two.id)}
-    data = get(owner, "graph/", of=ines).context["data"]
-    assert {(node["label"], node["kind"], node["main"]) for node in data["nodes"]} == {
+    shown = on_map(owner, of=ines).context
+    assert {(node["label"], node["kind"], node["main"]) for node in shown["data"]["nodes"]} == {
         ("Ines", "entity", True),
         ("Ledger", "entity", False),
     }
-    assert json.loads(get(owner, "graph/around/", of=ines).content) == data
+    assert json.loads(get(owner, "graph/around/", of=ines).content) == shown["data"]
+    assert [name for name, _ in on_map(owner).context["predicates"]] == ["uses", "maintains"]
+
+
+def test_the_map_begins_with_memories_and_entities(owner: Client, alice: User, remember: Remember) -> None:
+    relation = relate(alice, "Ines", "maintains", "Ledger")
+    named = remember("Ines is on holiday in May.")
+    relate(alice, "Tea", "is", "Green")
+    remember("Inessa plays chess.")
+    hidden = remember("Ines has a secret.")
+    Memory.objects.filter(pk=hidden.pk).update(trust="quarantined")
+    data = on_map(owner).context["data"]
+    assert {node["label"] for node in data["nodes"]} == {"Ines", "Ledger", "Tea", "Green", named.content}
+    mentions = [(edge["from"], edge["to"]) for edge in data["edges"] if edge["kind"] == "mention"]
+    assert mentions == [(str(named.id), str(relation.subject.id))]
+    assert named.content not in str(on_map(owner, predicate="maintains").context["data"])
 
 
 def test_the_table_says_the_same(owner: Client, alice: User, ledger: Group) -> None:
     relate(alice, "Ines", "maintains", "Ledger")
-    table = text(owner, "graph/").split('id="graph-table"', 1)[1]
-    assert [word in table for word in ("Ines", "maintains", "Ledger", "ledger")] == [True] * 4
+    table = on_map(owner).content.decode().split('id="graph-table"', 1)[1]
+    assert [word in table for word in ("Ines", "maintains", "Ledger")] == [True] * 3
 
 
 @pytest.mark.parametrize(

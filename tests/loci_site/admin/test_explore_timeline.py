@@ -9,7 +9,7 @@ from django.test import Client
 
 from memories.models import Memory
 from tests.loci_site.admin.conftest import Remember
-from tests.loci_site.admin.exploring import get, text
+from tests.loci_site.admin.exploring import get
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 MARCH, MAY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5))
@@ -21,6 +21,10 @@ def port(remember: Remember) -> tuple[Memory, Memory]:
     old = remember("The deploy port is 8081.", valid_from=MARCH)
     new = remember("The deploy port is 8443.", valid_from=MAY, supersedes=old.id)
     return old, new
+
+
+def over_time(client: Client, *, group: str = "ledger", status: int = 200, **asked: Any) -> Any:
+    return get(client, f"groups/{group}/map/", status=status, view="time", **asked)
 
 
 def then(client: Client, **asked: Any) -> set[str]:
@@ -39,7 +43,7 @@ def test_the_sliders_say_what_recall_gives_then(owner: Client, port: tuple[Memor
 
 
 def test_bars_lie_where_their_time_is(owner: Client, port: tuple[Memory, Memory]) -> None:
-    picture = get(owner, "timeline/").context["picture"]
+    picture = over_time(owner).context["picture"]
     old, new = picture.rows
     assert (old.memory.id, new.memory.id) == (port[0].id, port[1].id)
     assert old.start < new.start
@@ -54,11 +58,12 @@ def test_the_timeline_is_narrowed(owner: Client, remember: Remember, port: tuple
     remember("Roses are cut in March.", group="garden")
 
     def shown(**asked: Any) -> list[str]:
-        return [row.content[:5] for row, *_ in get(owner, "timeline/", **asked).context.get("spans") or []]
+        picture = over_time(owner, **asked).context["picture"]
+        return [row.memory.content[:5] for row in picture.rows] if picture else []
 
-    assert len(shown()) == 3
+    assert len(shown()) == 2
     assert shown(group="garden") == ["Roses"]
-    assert shown(words="roses") == ["Roses"]
+    assert shown(words="roses") == []
     assert shown(entity="deploy port") == ["The d", "The d"]
     assert shown(entity="port deploy") == []
 
@@ -70,8 +75,18 @@ def test_extreme_times_are_drawn(owner: Client, remember: Remember) -> None:
         valid_from=datetime(2026, 1, 1, tzinfo=UTC),
         valid_to=datetime(9999, 12, 31, tzinfo=UTC),
     )
-    rows = get(owner, "timeline/").context["picture"].rows
-    assert all(250 <= row.start <= row.start + row.width <= 964 for row in rows)
+    rows = over_time(owner).context["picture"].rows
+    assert all(0 <= row.start <= row.start + row.width <= 1006 for row in rows)
+
+
+def test_rows_are_grouped_by_the_month_in_which_they_began(
+    owner: Client, port: tuple[Memory, Memory]
+) -> None:
+    months = over_time(owner).context["picture"].months
+    assert [(month, [row.memory.id for row in rows]) for month, rows in months] == [
+        ("2026-03", [port[0].id]),
+        ("2026-05", [port[1].id]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,5 +94,5 @@ def test_extreme_times_are_drawn(owner: Client, remember: Remember) -> None:
 )
 def test_moments_that_are_none_are_refused(owner: Client, remember: Remember, field: str, value: Any) -> None:
     remember("something")
-    text(owner, "timeline/", status=422, **{field: value})
+    over_time(owner, status=422, **{field: value})
     assert json.loads(get(owner, "timeline/then/", status=422, **{field: value}).content)["field"] == field

@@ -29,7 +29,7 @@ LISTS = [
     "/admin/memories/link/",
     "/admin/memories/recalllog/",
     "/admin/relations/relation/",
-    "/admin/access/group/",
+    "/admin/groups/",
     "/admin/access/apitoken/",
     "/admin/access/auditentry/",
     "/admin/maintenance/run/",
@@ -37,7 +37,6 @@ LISTS = [
 ]
 ADDING = [
     "/admin/memories/memory/add/",
-    "/admin/access/group/add/",
     "/admin/access/apitoken/add/",
     "/admin/auth/user/add/",
 ]
@@ -73,7 +72,7 @@ def fill(owner: Client, remember: Remember, *, hostile: str = "") -> dict[str, s
         counts={"decayed": 2},
     )
     log, recalled = AuditEntry.objects.filter(operation="store").last(), RecallLog.objects.last()
-    token, group = ApiToken.objects.last(), Group.objects.get(slug="ledger")
+    token = ApiToken.objects.last()
     assert log is not None
     assert recalled is not None
     assert token is not None
@@ -86,7 +85,7 @@ def fill(owner: Client, remember: Remember, *, hostile: str = "") -> dict[str, s
         "relation": f"/admin/relations/relation/{relation.id}/change/",
         "token": f"/admin/access/apitoken/{token.id}/change/",
         "revoke": f"/admin/access/apitoken/{token.id}/revoke/",
-        "group": f"/admin/access/group/{group.id}/change/",
+        "group": "/admin/groups/ledger/settings/",
         "log": f"/admin/access/auditentry/{log.name}/change/",
         "recall": f"/admin/memories/recalllog/{recalled.key}/change/",
         "run": f"/admin/maintenance/run/{run.id}/change/",

@@ -96,7 +96,7 @@ def test_adding_needs_the_right_to_write_somewhere(
 
 @pytest.mark.parametrize(
     "address",
-    ["/admin/auth/user/", "/admin/auth/user/add/", "/admin/access/group/add/"],
+    ["/admin/auth/user/", "/admin/auth/user/add/"],
 )
 def test_people_and_new_groups_are_for_superusers(owner: Client, member: Client, address: str) -> None:
     assert owner.get(address).status_code == 200
@@ -138,16 +138,7 @@ def test_tokens_are_seen_by_their_owner(member: Client, stranger: Client, owner:
     assert ApiToken.objects.get().revoked_at is None
 
 
-def test_a_curator_looks_at_the_group_but_does_not_change_it(
-    member: Client, ledger: Group, garden: Group
-) -> None:
-    address = f"/admin/access/group/{ledger.id}/change/"
-    assert member.get(address).status_code == 200
-    assert member.post(address, {"title": "Mine now"}).status_code == 403
-    assert member.get(f"/admin/access/group/{garden.id}/change/").status_code == 404
-
-
-@pytest.mark.parametrize("address", ["memories/memory", "access/group", "access/apitoken", "memories/link"])
+@pytest.mark.parametrize("address", ["memories/memory", "access/apitoken", "memories/link"])
 def test_rows_are_never_deleted_by_the_admin(owner: Client, remember: Remember, address: str) -> None:
     memory = remember("stays")
     assert owner.get(page(memory, "delete")).status_code == 403

@@ -35,7 +35,6 @@ PAGES = (
     ("/admin/maintenance/run/", "Wartungsläufe", "维护运行"),
     ("/admin/maintenance/joblock/", "Zeitplan", "计划任务"),
     ("/admin/groups/", "Gruppen", "组"),
-    ("/admin/timeline/", "Zeitachse", "时间线"),
     ("/admin/ask/", "Abruf-Labor", "召回试验场"),
     ("/admin/memories/memory/add/", "Neue Erinnerung", "新建记忆"),
     ("/app/", "Suche", "搜索"),

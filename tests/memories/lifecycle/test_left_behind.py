@@ -192,14 +192,14 @@ def test_the_groups_page_leads_to_the_preview_and_purges(
     ledger: Group, garden: Group, client: Client
 ) -> None:
     client.force_login(User.objects.create_superuser("owner", password="a-long-password"))
-    address = f"/admin/access/group/{ledger.id}/left-behind/"
-    assert address not in client.get(f"/admin/access/group/{ledger.id}/change/").content.decode()
+    address = "/admin/groups/ledger/left-behind/"
+    assert address not in client.get("/admin/groups/ledger/settings/").content.decode()
     moved(ledger, garden)
-    assert address in client.get(f"/admin/access/group/{ledger.id}/change/").content.decode()
+    assert address in client.get("/admin/groups/ledger/settings/").content.decode()
     page = client.get(address).content.decode()
     assert "Checkpoints whose quotes are blanked: 1" in page
     assert TEXT in held_by(ledger)
-    assert address not in client.get(f"/admin/access/group/{garden.id}/change/").content.decode()
+    assert address not in client.get("/admin/groups/garden/settings/").content.decode()
     answer = client.post(address, {"reason": "theirs"}, follow=True)
     assert "Purged in “ledger”" in answer.content.decode()
     assert TEXT not in held_by(ledger)

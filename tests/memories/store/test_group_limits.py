@@ -222,7 +222,7 @@ def test_the_page_and_the_statistics_show_the_share(alice: User, ledger: Group) 
     }  # fmt: skip
     owner = Client()
     owner.force_login(alice)
-    page = owner.get(f"/admin/access/group/{ledger.id}/change/").content.decode()
+    page = owner.get("/admin/groups/ledger/settings/").content.decode()
     assert "live memories: 1, text: 31" in page
     assert "25% of its limit" in page
     assert 'name="max_memories"' in page
