@@ -20,10 +20,10 @@ ARGS ?=
 # `make proof kills` and `make proof NAME=kills` are the same.
 ifeq (proof,$(firstword $(MAKECMDGOALS)))
 NAME = $(wordlist 2,99,$(MAKECMDGOALS))
-$(eval $(filter-out serve test lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
+$(eval $(filter-out serve test clients lint lock wheel clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test test-postgres test-newest lint lock wheel extra bundle extension proof bench recall-tables clean
+.PHONY: help serve test clients test-postgres test-newest lint lock wheel extra bundle extension proof bench recall-tables clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -44,6 +44,12 @@ lint: .venv/.installed-dev ## check style, types, settings and migrations
 # Directories whose tests ask the database more than they test pages; `make test` under LOCI_TEST_DB=postgres runs all.
 POSTGRES_TESTS ?= tests/storage tests/access/audit tests/access/groups tests/access/tokens tests/relations tests/memories \
 	tests/maintenance tests/sources/importing tests/sources/exporting tests/loci_site/api
+
+# In an environment of its own: the packages in clients/ need libraries that Loci does not.
+clients: .venv/.installed-serve $(TEST_HOME)/.model-8-bit .venv-clients/.installed ## check the packages in clients/ against a running server (TESTS=clients/python)
+	@.venv-clients/bin/python -m mypy --config-file clients/mypy.ini clients/*/loci_team_memory_*
+	@export TMPDIR="$(or $(TMPDIR),$(TEST_TMP),/tmp)" LOCI_TEST_MODELS="$(TEST_HOME)/models" LOCI_PYTHON="$(CURDIR)/$(PY)"; \
+	exec .venv-clients/bin/python -m pytest -q -c clients/pytest.ini $(ARGS) $(if $(filter command line,$(origin TESTS)),$(TESTS),clients)
 
 test-postgres: ## run the tests that ask the database on PostgreSQL (TESTS=tests for all)
 	@LOCI_TEST_DB=postgres $(MAKE) test TESTS="$(if $(filter command line,$(origin TESTS)),$(TESTS),$(POSTGRES_TESTS))"
@@ -66,12 +72,13 @@ recall-tables: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure recall 
 	@test -n "$(SETS)" || { echo 'Say which sets to measure: make recall-tables SETS="folder folder"' >&2; exit 1; }
 	@LOCI_HOME="$(TEST_HOME)" $(PY) -m bench.evaluate $(SETS) $(ARGS) --write-docs docs/dev/recall.md
 
-UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+UV_COMPILE = .venv/bin/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet
 
-lock: .venv/bin/uv ## write both lock files anew (ARGS=--upgrade takes newer versions)
-	@$(UV_COMPILE) $(ARGS) --output-file requirements.lock
-	@$(UV_COMPILE) $(ARGS) --constraint requirements.lock --group dev --output-file requirements-dev.lock
+lock: .venv/bin/uv ## write the lock files anew (ARGS=--upgrade takes newer versions)
+	@$(UV_COMPILE) $(ARGS) pyproject.toml --output-file requirements.lock
+	@$(UV_COMPILE) $(ARGS) pyproject.toml --constraint requirements.lock --group dev --output-file requirements-dev.lock
+	@$(UV_COMPILE) $(ARGS) clients/requirements.in --output-file clients/requirements.lock
 
 wheel: | .venv/bin/python ## build the package into dist/
 	@$(PIP) wheel . --no-deps --quiet --wheel-dir dist
@@ -90,7 +97,7 @@ extension: | .venv/bin/python ## pack the browser extension for Chrome and Firef
 endif
 
 clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
-	@rm -rf .venv .loci-test .proof build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venv-clients .loci-test .proof build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- what the targets above stand on ---------------------------------------------------------------
@@ -149,6 +156,14 @@ export LOCI_SCRIPT
 	@echo "Installing what Loci and its tests need (once, about a minute)"
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@$(MAKE) --silent .venv/bin/loci
+	@touch $@
+
+.venv-clients/.installed: clients/requirements.lock clients/python/pyproject.toml clients/anthropic-tool/pyproject.toml clients/langgraph-store/pyproject.toml | .venv/bin/python
+	@echo "Installing what the packages in clients/ and their tests need (once, about a minute)"
+	@$(PY) -m venv --clear .venv-clients
+	@.venv-clients/bin/python -m pip --disable-pip-version-check --no-input install --quiet --require-hashes -r clients/requirements.lock
+	@.venv-clients/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps --no-build-isolation \
+		-e clients/python -e clients/anthropic-tool -e clients/langgraph-store
 	@touch $@
 
 # A sound model of the usual precision stays; another one, of an earlier checkout, is replaced.

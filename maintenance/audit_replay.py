@@ -27,7 +27,7 @@ from storage.changes import moment_of
 _UNLOGGED = ("access_count", "last_accessed")
 REFERENCES = ("id", "group", "thread", "root", "superseded_by", "token")
 REBUILT = tuple(name for name in (*REFERENCES, *FIELDS) if name not in _UNLOGGED)
-DECAYED = ("confidence", "decayed_at")
+_DECAYED = ("confidence", "decayed_at")
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _check_purged(memory: Memory, at: datetime, start: datetime | None) -> None:
 def _build_past_memory(
     memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[_FieldChange], *, basis: str
 ) -> _PastMemory:
-    unsure = DECAYED if any(change.is_unknown for change in used) else ()
+    unsure = _DECAYED if any(change.is_unknown for change in used) else ()
     return _PastMemory(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
 
 

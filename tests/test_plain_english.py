@@ -23,6 +23,7 @@ ROOMS = (
     "loci_site",
     "docs",
     "templates",
+    "clients",
 )
 LEFT_OUT = (
     "docs/dev/decisions.md",  # quotes

@@ -13,27 +13,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from unfold.contrib.filters.admin import RangeDateFilter
 
-UTC_DAYS = "UTC"  # the value of a filter's `…_zone`
 _MINUTE, _HOUR, _WEEK = 60, 3600, 7  # seconds, seconds, days
 _MAX_SHOWN_CHARS = 40  # of an invalid date
 
 
 class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no types
-    """Unfold's filter with the last day included and days that begin at the reader's midnight.
-
-    The original ends at the start of the last day. `…_zone=UTC` makes them days of UTC, for links from counts of such days.
-    """
+    """Unfold's filter, which ends at the start of the last day, with that day and days that begin at the reader's midnight."""
 
     def __init__(
         self, field: Any, request: HttpRequest, params: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
         super().__init__(field, request, params, *args, **kwargs)
-        if UTC_DAYS in params.pop(f"{self.parameter_name}_zone", []):
-            self.used_parameters[f"{self.parameter_name}_zone"] = UTC_DAYS
         self._is_reported = False
-
-    def expected_parameters(self) -> list[str | None]:
-        return [*super().expected_parameters(), f"{self.parameter_name}_zone"]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         """The rows within the requested days; none if a date is invalid, which a message says."""
@@ -47,7 +38,7 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
                 messages.error(request, message.format(text=text[:_MAX_SHOWN_CHARS]))
             self._is_reported = True
             return queryset.none()
-        zone = UTC if f"{name}_zone" in given else timezone.get_current_timezone()
+        zone = timezone.get_current_timezone()
         if first is not None:
             queryset = queryset.filter(**{f"{name}__gte": start_of(first, zone)})
         if last is not None and last < date.max:

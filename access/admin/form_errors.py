@@ -44,14 +44,14 @@ def try_form(form: forms.Form, act: Callable[[], HttpResponse | None]) -> HttpRe
         return None
 
 
-_VOUCHED: Final = "vouched"
+VOUCHED: Final = "vouched"
 GUESSED: Final = tuple(name for name, kind in KINDS.items() if kind.family is Family.GUESSED)
 
 
 def _offer_vouching(form: forms.Form, refusal: LociError) -> None:
     """Add the box to the form if the refusal names guessed kinds that the sender may allow."""
     if isinstance(refusal, SensitiveText) and refusal.may_allow:
-        form.fields[_VOUCHED] = forms.BooleanField(
+        form.fields[VOUCHED] = forms.BooleanField(
             required=False,
             label=gettext("It holds no password or key"),
             help_text=gettext(
@@ -62,4 +62,4 @@ def _offer_vouching(form: forms.Form, refusal: LociError) -> None:
 
 def vouched_kinds(form: forms.Form) -> tuple[str, ...]:
     """The guessed kinds that the person vouches for."""
-    return GUESSED if form.data.get(_VOUCHED) else ()
+    return GUESSED if form.data.get(VOUCHED) else ()

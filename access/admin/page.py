@@ -109,7 +109,7 @@ _UNSORTED_MESSAGE = gettext_lazy(
 ).format(max_counted_rows=MAX_COUNTED_ROWS)
 
 
-class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+class _LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
     """A list whose links identify rows by the admin's `named_by`."""
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
@@ -256,7 +256,6 @@ class LociAdmin(NamedList):
     """
 
     named_by: ClassVar[str] = "id"
-    list_class: ClassVar[type[LociChangeList]] = LociChangeList
     list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
     empty_hint: ClassVar[Label] = ""
@@ -289,8 +288,8 @@ class LociAdmin(NamedList):
     def prepare_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
         """Attach to the rows of a list's page what their cells show, in few queries."""
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        return self.list_class
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[_LociChangeList]:
+        return _LociChangeList
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
         for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):

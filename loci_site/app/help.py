@@ -25,7 +25,10 @@ from loci_site.app.page import framed_page
 FOLDERS = (settings.ROOT / "loci_site" / "_docs", settings.ROOT / "docs")
 # What people read, in this order; other files of the folder are for developers.
 _SHELVES = (
-    (gettext_noop("Start"), ("quickstart", "how-to/connect-agents", "how-to/hooks", "how-to/use-the-browser", "how-to/import")),
+    (
+        gettext_noop("Start"),
+        ("quickstart", "how-to/connect-agents", "how-to/hooks", "how-to/libraries", "how-to/use-the-browser", "how-to/import"),
+    ),
     (
         gettext_noop("Every day"),
         ("how-to/correct", "how-to/review", "how-to/ask-about-the-past", "how-to/files", "how-to/conversations"),
@@ -52,8 +55,7 @@ HELP_FOR = (
     ("settings/notifications/", "how-to/run-for-a-team#notifications"),
     ("settings/instance/", "reference/settings"),
     ("groups/", "how-to/use-the-browser#groups"),
-    ("ask/", "how-to/use-the-browser#recall-playground"),
-    ("memories/link/", "how-to/review#duplicates-and-conflicts"),
+    ("ask/", "how-to/use-the-browser#ask"),
     ("memories/tombstone/", "how-to/correct#why-a-text-is-refused"),
     ("access/auditentry/", "how-to/audit"),
     ("access/apitoken/", "how-to/rights#tokens"),
@@ -71,7 +73,7 @@ HELP_FOR = (
     ("/oauth/", "how-to/sign-in#oauth-for-programs"),
 )
 _ANY_HELP = "how-to/use-the-browser"
-MAX_FOUND = 20
+_MAX_FOUND = 20
 _SNIPPET_CHARS = 160
 
 
@@ -174,7 +176,7 @@ def search(query: str) -> list[_FoundPage]:
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[#*`|]+", r"\1", best).strip()[:_SNIPPET_CHARS]
             is_reference = page.name.startswith("reference/")
             found.append((is_reference, -in_title, -len(lines), _FoundPage(page, plain)))
-    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:MAX_FOUND]
+    return [each for *_, each in sorted(found, key=itemgetter(0, 1, 2))][:_MAX_FOUND]
 
 
 @cache

@@ -12,12 +12,13 @@ _MOVED = (
     (r"app/memories/([^/]+)/flag/$", r"memories/memory/\1/dispute/"),
     (r"app/memories/([^/]+)/$", r"memories/memory/\1/change/"),
     (r"app/new/$", "memories/memory/add/"),
-    (r"app/mine/$", "memories/memory/"),
+    (r"app/mine/$", "memories/memory/?mine=1"),
     (r"app/$", "ask/"),
     (r"app/account/tokens/new/$", "access/apitoken/add/"),
     (r"app/account/tokens/([^/]+)/revoke/$", r"access/apitoken/\1/revoke/"),
     (r"app/(account|conversations)/", r"\1/"),
     (r"help/", "help/"),
+    (r"admin/memories/link/.*", "review/"),
     (r"admin/explore/recall/", "ask/"),
     (r"admin/explore/settings/", "settings/instance/"),
     (r"admin/explore/notifications/", "settings/notifications/"),
@@ -31,4 +32,6 @@ def moved(request: HttpRequest, rest: str = "") -> HttpResponse:
     old = request.path_info.removeprefix("/")
     wanted = next((re.sub(was, now, old, count=1) for was, now in _MOVED if re.match(was, old)), "")
     query = request.META.get("QUERY_STRING", "")
-    return HttpResponsePermanentRedirect(reverse("admin:index") + wanted + (f"?{query}" if query else ""))
+    return HttpResponsePermanentRedirect(
+        f"{reverse('admin:index')}{wanted}{'&' if '?' in wanted else '?'}{query}".rstrip("?&")
+    )

@@ -13,12 +13,10 @@ from loci_site.app.account import (
     save_preferences,
 )
 from loci_site.app.conversations import conversation, conversations, destroy, move, remove, restore, set_tags
-from loci_site.app.edit import correct, flag, store_new
 from loci_site.app.help import help_for, help_index, help_page
 from loci_site.app.login import AcceptInvitation, LogIn, LogOut, begin, finish, home
 from loci_site.app.moved import moved
 from loci_site.app.notifications.pages import save_events, test_mail
-from loci_site.app.read import list_own, read, search
 
 app_name = "people"
 urlpatterns = [
@@ -48,14 +46,10 @@ urlpatterns = [
     path("admin/conversations/<str:id_>/delete/", remove, name="delete-conversation"),
     path("admin/conversations/<str:id_>/purge/", destroy, name="purge-conversation"),
     path("admin/conversations/<str:id_>/restore/", restore, name="restore-conversation"),
-    path("app/", search, name="search"),
-    path("app/mine/", list_own, name="mine"),
-    path("app/new/", store_new, name="new"),
-    path("app/memories/<str:id_>/", read, name="memory"),
-    path("app/memories/<str:id_>/correct/", correct, name="correct"),
-    path("app/memories/<str:id_>/flag/", flag, name="flag"),
-    # Those above that are gone lead on too.
-    *(path(f"{former}<path:rest>", moved) for former in ("app/", "help/", "admin/explore/")),
-    path("app/", moved),
-    path("help/", moved),
+    # Former addresses.
+    *(
+        path(f"{former}<path:rest>", moved)
+        for former in ("app/", "help/", "admin/explore/", "admin/memories/link/")
+    ),
+    *(path(former, moved) for former in ("app/", "help/", "admin/memories/link/")),
 ]

@@ -121,12 +121,6 @@ def _outcome(row: Memory) -> str:
     return "waiting" if row.trust == Trust.CANDIDATE else row.trust
 
 
-def card_stats(actor: Actor, group: str) -> HookStats | None:
-    """The counts for the dashboard; None before the first session."""
-    rows = HookSession.objects.filter(group__in=reached(actor, group or None))
-    return hook_stats(actor, group=group or None) if rows.exists() else None
-
-
 def list_injected(actor: Actor, *, session: str = "", limit: int = 50) -> list[Injected]:
     """The memories that sessions got, newest first; of one session by the start of its name."""
     rows = HookInjection.objects.filter(

@@ -166,7 +166,7 @@ def status_of(checks: dict[str, HealthCheck]) -> str:
     return "degraded" if bad else "ok"
 
 
-def database_check() -> HealthCheck:
+def _database_check() -> HealthCheck:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM memories_memory LIMIT 1")
@@ -237,6 +237,6 @@ def _catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:
         return HealthCheck(False, f"unknown ({type(error).__name__})")
 
 
-check_database = in_db_thread(database_check)
+check_database = in_db_thread(_database_check)
 _probe_writes = in_db_thread(WATCH.probe)
 _check_lesser_parts = in_db_thread(lesser_checks)

@@ -32,7 +32,7 @@ from memories.models import RecallLog
 from storage.dialect import dialect
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-RECENT: Final = timedelta(minutes=10)
+_RECENT: Final = timedelta(minutes=10)
 _MOST_RECALLS: Final = 10_000  # of the last ten minutes, that quantiles are computed from
 _QUANTILES: Final = (0.5, 0.95, 0.99)
 
@@ -102,7 +102,7 @@ def _check_metric(checks: Mapping[str, bool]) -> _Metric:
 def _recall_metrics() -> Iterator[_Metric]:
     """The number of recalls, and how long the recent ones took. Rows of the log are deleted, keys only grow."""
     yield _Metric("loci_recalls_total", "counter", "Recalls so far.", {"": _last_key(RecallLog)})
-    since = timezone.now() - RECENT
+    since = timezone.now() - _RECENT
     recent = RecallLog.objects.filter(at__gte=since).order_by("-at")
     rows = list(recent.values_list("duration_ms", "abstained", "degraded")[:_MOST_RECALLS])
     values = {

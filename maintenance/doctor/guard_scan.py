@@ -121,7 +121,7 @@ def _scan_batch(actor: Actor, batch: Sequence[Memory], scan: ScanReport) -> None
                 former_treatment=before[kind].treatment if kind in before else "",
             )
             for kind, count in places.items()
-            if kind not in before or needs_decision(treatments[kind], before[kind])
+            if kind not in before or _needs_decision(treatments[kind], before[kind])
         ]  # fmt: skip
         if fresh:
             record(actor, memory, fresh, scan)
@@ -133,7 +133,7 @@ def _treatment_today(policy: Policy, kind: str, found: MemoryFinding | None) -> 
     return policy.treatment(kind, allowed=frozenset({kind}) if is_noted else frozenset())
 
 
-def needs_decision(treatment: GuardTreatment, found: MemoryFinding) -> bool:
+def _needs_decision(treatment: GuardTreatment, found: MemoryFinding) -> bool:
     """True if today's rules ask for a decision on a kind that was only noted."""
     least = max(STRICTNESS[GuardTreatment.MASK], STRICTNESS[GuardTreatment(found.treatment)] + 1)
     return found.status == FindingStatus.TREATED and STRICTNESS[treatment] >= least

@@ -1,5 +1,5 @@
-"""Admin pages of memories, links, relations, the audit log, tombstones and recalls."""
+"""Admin pages of memories, relations, the audit log, tombstones and recalls."""
 
-from memories.admin import links, log, memory, recalls, relations, tombstones
+from memories.admin import log, memory, recalls, relations, tombstones
 
-__all__ = ["links", "log", "memory", "recalls", "relations", "tombstones"]
+__all__ = ["log", "memory", "recalls", "relations", "tombstones"]

@@ -21,6 +21,7 @@ from memories.queries.versions import full_id
 from memories.queries.visibility import listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
+from memories.types import State
 
 
 class ColumnFilter(admin.SimpleListFilter):
@@ -55,6 +56,22 @@ class DoubtFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         return queryset.filter(is_doubted()) if self.value() else queryset
+
+
+class OwnFilter(admin.SimpleListFilter):
+    """Filter by what the caller stored, and what agents stored with the caller's tokens, without former texts."""
+
+    title = "mine"
+    parameter_name = "mine"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", gettext("mine"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        if not self.value():
+            return queryset
+        own = queryset.filter(author=actor_of(request).user_id)
+        return own.exclude(state__in=(State.SUPERSEDED, State.MERGED))
 
 
 class SummaryFilter(admin.SimpleListFilter):

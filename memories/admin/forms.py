@@ -4,9 +4,10 @@ Most inputs come from the registry of its fields.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
@@ -17,12 +18,14 @@ from unfold.widgets import (
 from access.actor import CREATE_GROUP, CURATE, WRITE, Actor
 from access.admin.columns import in_words
 from access.admin.confirm import ReasonForm
-from access.admin.day_range import UtcMoment
-from access.admin.form_errors import vouched_kinds
+from access.admin.day_range import local_moment
+from access.admin.form_errors import VOUCHED, vouched_kinds
+from access.errors import InvalidInput
 from access.groups import entered_groups
 from memories.draft import EDITED, STORED, Draft, EditDraft
 from memories.draft.kinds import Kind, Moment, Number, OneOf, Tags
 from memories.draft.registry import FieldInput, RecordField, offered_in
+from memories.language.cleaning import parse_moment
 from memories.models import Memory
 
 _NEW_GROUP = "new_group"
@@ -48,6 +51,21 @@ def group_choices(actor: Actor) -> list[tuple[str, str]]:
     ]
 
 
+class _LocalMoment(forms.CharField):
+    """A moment in the reader's time zone; of two that are called the same, the first."""
+
+    def clean(self, value: Any) -> datetime | None:
+        text = super().clean(value)
+        try:
+            return (
+                parse_moment(text, field=str(self.label), zone=timezone.get_current_timezone())
+                if text
+                else None
+            )
+        except InvalidInput as refusal:
+            raise forms.ValidationError(refusal.message) from None
+
+
 def _form_field(field: RecordField) -> forms.Field:
     """The input for a field's kind; the services check the value."""
     match field.kind:
@@ -68,10 +86,12 @@ def _form_field(field: RecordField) -> forms.Field:
                 widget=UnfoldAdminTextInputWidget(attrs=attributes),
             )
         case Moment():
-            return UtcMoment(
+            return _LocalMoment(
                 required=False,
                 label=in_words(field.title),
-                help_text="UTC.",
+                help_text=gettext("In your time zone, {zone}.").format(
+                    zone=timezone.get_current_timezone_name()
+                ),
                 widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
             )
     help_text = gettext("Separate with commas.") if isinstance(field.kind, Tags) else in_words(field.help)
@@ -81,9 +101,9 @@ def _form_field(field: RecordField) -> forms.Field:
 
 
 def _as_input(kind: Kind, value: Any) -> Any:
-    """A value as its input shows it: times without seconds, tags separated by commas."""
+    """A value as its input shows it: times in the reader's zone without seconds, tags separated by commas."""
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%dT%H:%M}"
+        return f"{local_moment(value):%Y-%m-%dT%H:%M}"
     return ", ".join(value) if isinstance(kind, Tags) else value
 
 
@@ -94,15 +114,40 @@ def _from_input(kind: Kind, value: Any) -> Any:
     return tuple(tag.strip() for tag in value.split(",") if tag.strip())
 
 
-class DraftForm(forms.Form):
+class MemoryForm(forms.Form):
+    """A form of a memory: the fields named in `first` are shown, the others wait under *More*."""
+
+    first: tuple[str, ...] = ()
+    button: ClassVar[Any]
+
+    @property
+    def shown(self) -> list[forms.BoundField]:
+        """The fields that are shown at once: the first ones, and what a refusal asks for."""
+        return [each for each in self.visible_fields() if each.name in (*self.first, VOUCHED)]
+
+    @property
+    def folded(self) -> list[forms.BoundField]:
+        return [each for each in self.visible_fields() if each.name not in (*self.first, VOUCHED)]
+
+    @property
+    def is_folded_wrong(self) -> bool:
+        """True if a folded field has an error."""
+        return any(each.errors for each in self.folded)
+
+
+class DraftForm(MemoryForm):
     """A new memory."""
 
+    first: tuple[str, ...] = ("content", "group", _NEW_GROUP)
+    button = gettext_lazy("Save")
     content = forms.CharField(
-        label=gettext_lazy("Content"),
+        label=gettext_lazy("What should be remembered?"),
         # Newlines belong to the text; store() trims and cleans it.
         strip=False,
-        help_text=gettext_lazy("One fact worth keeping, in words that are clear without their context."),
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 5}),
+        help_text=gettext_lazy(
+            "One thing per memory, so that it can be corrected on its own. Write it so that it still makes sense in a year."
+        ),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 5, "autofocus": True, "dir": "auto"}),
     )
     group = forms.ChoiceField(label=gettext_lazy("Group"), widget=UnfoldAdminSelectWidget())
     new_group = forms.CharField(
@@ -121,7 +166,7 @@ class DraftForm(forms.Form):
     )
     # Others follow.
     field_order = (
-        "content", "type", "group", _NEW_GROUP, "scope", "tags", "importance", "confidence", "valid_from", "valid_to",
+        "content", "group", _NEW_GROUP, "tags", "type", "scope", "valid_from", "valid_to", "importance", "confidence",
         "supersedes",
     )  # fmt: skip
 
@@ -131,12 +176,18 @@ class DraftForm(forms.Form):
         super().__init__(data, initial=start | (initial or {}))
         self.fields.update({field.name: _form_field(field) for field in _DRAFT_FIELDS})
         self.order_fields(self.field_order)
-        groups = [group.slug for group in entered_groups(actor, WRITE)]
+        if "supersedes" in self.initial:
+            self.first = (*self.first, "supersedes")  # what it replaces is seen before it is stored
+        happened = gettext("Of an event, when it happened.")
+        self.fields["valid_from"].help_text = f"{happened} {self.fields['valid_from'].help_text}"
+        groups = [(group.slug, group.title or group.slug) for group in entered_groups(actor, WRITE)]
+        if len(groups) == 1:
+            self.initial.setdefault("group", groups[0][0])
         if actor.may(CREATE_GROUP):
             self.fields["group"].required = False
         else:
             del self.fields[_NEW_GROUP]
-        self.fields["group"].choices = [("", gettext("choose")), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [("", gettext("choose")), *groups]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         """Require a group, existing or new."""
@@ -154,15 +205,19 @@ class DraftForm(forms.Form):
         )
 
 
-class EditForm(ReasonForm):
+class EditForm(ReasonForm, MemoryForm):
     """A memory's fields with their current values."""
 
+    first = ("content", "reason")
+    button = gettext_lazy("Save the correction")
     content = forms.CharField(
-        label=gettext_lazy("Content"), strip=False, widget=UnfoldAdminTextareaWidget(attrs={"rows": 6})
+        label=gettext_lazy("Corrected text"),
+        strip=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6, "autofocus": True, "dir": "auto"}),
     )
     version = forms.IntegerField(widget=forms.HiddenInput())
     # Others follow.
-    field_order = ("content", "type", "importance", "tags", "valid_from", "expires_at", "reason", "version")
+    field_order = ("content", "reason", "tags", "type", "importance", "valid_from", "expires_at", "version")
 
     def __init__(self, memory: Memory, data: Any = None) -> None:
         super().__init__(data)

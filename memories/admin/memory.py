@@ -4,48 +4,51 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.utils.html import format_html
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, shorten
-from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.confirm import Confirmation, confirm, reason_form, render_confirmation
 from access.admin.form_errors import try_form
 from access.audit import collecting_rows
-from access.errors import LociError
+from access.errors import LociError, NotPermitted
 from memories.admin.bulk import BULK_ACTIONS, BulkActionsMixin, last_action_on, menu_entry, note_action
-from memories.admin.filters import DoubtFilter, GroupFilter, SummaryFilter, TagFilter, find_by_words
-from memories.admin.forms import DraftForm, EditForm
+from memories.admin.filters import (
+    DoubtFilter,
+    GroupFilter,
+    OwnFilter,
+    SummaryFilter,
+    TagFilter,
+    find_by_words,
+)
+from memories.admin.forms import DraftForm, EditForm, MemoryForm
 from memories.admin.memory_page import graph_json, page_context
+from memories.admin.outcomes import check_may_store, report_edited, report_stored
 from memories.admin.pair_page import describe_change, pair_view
 from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.statements import find_neighbourhood
-from memories.lifecycle.edit import EditOutcome, edit
+from memories.lifecycle.edit import edit
 from memories.lifecycle.purge import Certificate
 from memories.lifecycle.restore import RESTORABLE
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import undo_id_of
 from memories.lifecycle.verbs import VERBS, Verb
-from memories.models import Memory
-from memories.queries.labels import standing
+from memories.models import LinkStatus, Memory
+from memories.queries.labels import doubts_of, read_doubts, standing
 from memories.queries.versions import find_current, find_memory, parse_short_id
-from memories.queries.visibility import as_q, listed_by
+from memories.queries.visibility import as_q, is_outlasting, listed_by
+from memories.review.links import close_link, find_link
 from memories.store import store
-from memories.types import Trust, Type
+from memories.types import State, Trust, Type
 
-STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", "expired": "warning"}
-_TRUST_LABELS = {"candidate": "warning", "verified": "success", "rejected": "danger", "quarantined": "danger"}
-EDITED = {
-    EditOutcome.NEW_VERSION: gettext_lazy("Saved as a new version"),
-    EditOutcome.CHANGED: gettext_lazy("Saved"),
-    EditOutcome.QUEUED: gettext_lazy("The new text waits for a curator"),
-}
-LIST_CHARS = 140
+_LIST_CHARS = 140
+_ASKED = "question"  # the parameter of the form's address with what an agent asked
 
 
 @admin.register(Memory)
@@ -55,9 +58,7 @@ class MemoryAdmin(BulkActionsMixin):
     list_name = gettext_lazy("Memories")
     add_label = gettext_lazy("New memory")
     list_before_template = "admin/memories/memory/list_tools.html"
-    list_display = (
-        "text", "kind", "group", "state_label", "trust_label", "confidence_label", "author_label", "stored_at",
-    )  # fmt: skip
+    list_display = ("text", "standing_badges", "group", "author_label", "stored_at")
     list_display_links = ("text",)
     list_select_related = ("group",)
     list_filter = (
@@ -66,6 +67,7 @@ class MemoryAdmin(BulkActionsMixin):
         "state",
         "trust",
         DoubtFilter,
+        OwnFilter,
         SummaryFilter,
         "scope",
         "pinned",
@@ -75,6 +77,7 @@ class MemoryAdmin(BulkActionsMixin):
     search_fields = ("content",)
     search_help_text = gettext_lazy("Words of the memory, or its id")
     quick_filters = (
+        ("mine", "mine", "1"),
         *((name, "type__exact", name) for name in Type.values),
         *((name, "trust__exact", name) for name in (Trust.CANDIDATE, Trust.VERIFIED)),
         ("disputed", "doubt", "open"),
@@ -87,6 +90,7 @@ class MemoryAdmin(BulkActionsMixin):
     own_pages = {
         "undo_last": ("undo-last/", "undo_last_view"),
         "edit": ("<str:object_id>/edit/", "edit_view"),
+        "dismiss": ("links/<uuid:link>/dismiss/", "dismiss_view"),
         "graph": ("<str:object_id>/graph/", "graph_view"),
         "verb": ("<str:object_id>/<str:verb>/", "verb_view"),
     }
@@ -95,6 +99,10 @@ class MemoryAdmin(BulkActionsMixin):
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The rows that the actor may see, by the rule of every interface."""
         return rows.filter(as_q(listed_by(actor, None)))
+
+    def prepare_rows(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        """Read the doubts of the page's memories at once."""
+        read_doubts(rows)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Memory], search_term: str
@@ -111,57 +119,78 @@ class MemoryAdmin(BulkActionsMixin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show one memory; `?query=` explains why a question finds it or not."""
+        """Show one memory; `?query=` explains why a question finds it or not, and asks for one if it is empty."""
         actor = actor_of(request)
         memory = find_memory(actor, _parse_object_id(object_id))
-        context = page_context(self, actor, memory, query=request.GET.get("query", "")[:500])
+        query = request.GET.get("query")
+        context = page_context(self, actor, memory, query=query and query[:500])
         context |= {"last_action": last_action_on(request, request.path)}
         return self.render(request, "admin/memories/memory/page.html", context)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Show the form of a new memory, store it, and show the outcome."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied(
-                gettext(
-                    "You may not store memories. You need the role contributor in a group; ask an admin of one."
-                )
-            )
+        """Show the form of a new memory, store it, and show it with the outcome; `?question=` is what it answers."""
         actor = actor_of(request)
+        check_may_store(actor)
         initial = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
         form = DraftForm(actor, request.POST if request.method == "POST" else None, initial=initial)
 
-        def save() -> HttpResponse:
+        def save() -> HttpResponse | None:
             stored = store(actor, form.draft())
-            context = {"title": gettext("New memory"), "stored": stored, "add_url": self.url("add")}
-            return self.render(request, "admin/memories/memory/stored.html", context)
+            if stored.memory is None or not report_stored(request, stored):
+                form.add_error(None, gettext("Not stored: {why}.").format(why=stored.why))
+                return None
+            return HttpResponseRedirect(self.url("change", stored.memory.id))
 
-        back = self.url("changelist")
-        context = {"title": gettext("New memory"), "form": form, "button": gettext("Save"), "back": back}
-        return try_form(form, save) or self.render(request, "admin/loci/form.html", context)
+        asked = request.GET.get(_ASKED, "")[:500]
+        context = {
+            "title": gettext("New memory"),
+            "form": form,
+            "asked": asked,
+            "back": self.url("changelist"),
+        }
+        return try_form(form, save) or self.render_form(request, form, context)
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the edit form and save it; a new text becomes a new version."""
+        """Show the form of a correction and save it; a new text becomes a new version."""
         actor = actor_of(request)
         memory = find_current(actor, _parse_object_id(object_id))
         if not actor.may(WRITE, memory.group_id):
-            raise PermissionDenied(
-                gettext("You may not edit this memory. You need the role contributor in its group.")
-            )
+            line = gettext("You may read this memory, but not change it: it belongs to the group '{slug}'.")
+            hint = gettext("Ask an admin of that group to make you a contributor.")
+            raise NotPermitted(line.format(slug=memory.group.slug), hint=hint)
         form = EditForm(memory, request.POST if request.method == "POST" else None)
 
         def save() -> HttpResponse:
             with collecting_rows() as work:
                 edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
-            messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
-            for found in edited.findings:
-                messages.info(request, gettext("Found {words}.").format(words=found.words))
+            report_edited(request, edited)
             page = self.url("change", edited.memory.id)
             note_action(request, [undo_id_of(actor, work)], pgettext("word", "edited"), page=page)
             return HttpResponseRedirect(page)
 
-        back = self.url("change", memory.id)
-        context = {"title": gettext("Edit memory"), "form": form, "button": gettext("Save"), "back": back}
-        return try_form(form, save) or self.render(request, "admin/loci/form.html", context)
+        context = {"title": gettext("Correct a memory"), "form": form, "back": self.url("change", memory.id)}
+        return try_form(form, save) or self.render_form(request, form, context)
+
+    def render_form(self, request: HttpRequest, form: MemoryForm, context: dict[str, Any]) -> HttpResponse:
+        """The form's page; status 422 if the form has errors."""
+        status = 422 if form.errors else 200
+        return self.render(request, "admin/memories/memory/form.html", context, status=status)
+
+    def dismiss_view(self, request: HttpRequest, link: UUID) -> HttpResponse:
+        """Ask for the reason, then dismiss a link, such as wrong evidence."""
+        actor = actor_of(request)
+        tie = find_link(actor, link)
+        back = self.url("change", tie.source.id)
+        meaning = gettext("there is nothing to decide: both texts are right as they are")
+        question = Confirmation(
+            gettext("Dismiss this link?"), gettext("Dismiss"), back, consequences=(meaning,)
+        )
+
+        def close(reason: str) -> str:
+            close_link(actor, link, status=LinkStatus.DISMISSED, reason=reason)
+            return gettext("The link is {status}.").format(status=in_words(LinkStatus.DISMISSED))
+
+        return confirm(self, request, question, close)
 
     def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The neighbourhood of a memory as JSON, for the graph on its page."""
@@ -207,23 +236,27 @@ class MemoryAdmin(BulkActionsMixin):
     @column(gettext_lazy("memory"))
     def text(self, memory: Memory) -> SafeString:
         """The start of the text, with an icon if it is pinned."""
-        short = shorten(" ".join(memory.content.split()), LIST_CHARS)
+        short = shorten(" ".join(memory.content.split()), _LIST_CHARS)
         pin = SafeString('<span class="material-symbols-outlined loci-pin">keep</span>')
         return format_html('<span class="loci-line">{}{}</span>', pin if memory.pinned else "", short)
 
-    @column(gettext_lazy("type"), ordering="type")
-    def kind(self, memory: Memory) -> str:
-        return in_words(memory.type)
+    @column("")
+    def standing_badges(self, memory: Memory) -> SafeString | str:
+        """What deviates from a live, active fact, as badges."""
+        words = [
+            memory.type if memory.type != Type.SEMANTIC else "",
+            standing(memory) if memory.state != State.LIVE or is_outlasting(memory, timezone.now()) else "",
+            memory.trust if memory.trust != Trust.ACTIVE else "",
+            "disputed" if doubts_of(memory) else "",
+        ]
+        return format_html_join(
+            " ",
+            '<span class="loci-badge loci-is-{}">{}</span>',
+            ((word, in_words(word)) for word in words if word),
+        )
 
-    @column(gettext_lazy("state"), ordering="state", labels=STATE_LABELS)
-    def state_label(self, memory: Memory) -> str:
-        """The state; of a version whose write was undone, that; of one that still counts, until when."""
-        return standing(memory)
-
-    trust_label = field_column(gettext_lazy("trust"), "trust", labels=_TRUST_LABELS)
     author_label = field_column(gettext_lazy("author"), "author_name")
     stored_at = field_column(gettext_lazy("stored"), "created_at")
-    confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
 
 
 def _parse_object_id(object_id: str) -> UUID | str:

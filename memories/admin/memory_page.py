@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from itertools import pairwise
 from typing import Any
 
@@ -10,33 +11,39 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from access.actor import WRITE, Actor
-from access.admin.columns import in_words, join_list, shorten
+from access.actor import CURATE, WRITE, Actor
+from access.admin.columns import in_words, shorten
 from access.admin.page import LociAdmin
-from memories.browse.history import further_facts, history_of
+from access.audit.operations import Operation
+from access.models import Group
+from memories.admin.story import draw_story
+from memories.browse.history import HistoryEntry, further_facts, history_of
 from memories.browse.inspection import Inspection, inspect_memory, treatment_now
 from memories.browse.recalls import questions_that_found
+from memories.browse.suggest import memories_behind
+from memories.draft import CONTEXT, DEFAULT_IMPORTANCE
 from memories.entities.statements import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
-from memories.lifecycle.verbs import VERBS, Verb
-from memories.models import REVIEWED_KINDS, Link, Memory, Piece
+from memories.lifecycle.verbs import VERBS
+from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory, Piece
 from memories.models.link import ON_APPROVAL
-from memories.queries.labels import standing
+from memories.queries.labels import doubts_of, standing
 from memories.queries.visibility import as_q, has_begun, is_outlasting, recallable_by
 from memories.sessions.conversations import CONVERSATION, find_by_address
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
-from memories.types import RecallTreatment, State, Trust, Type
+from memories.types import RELATION_SOURCE, RecallTreatment, Scope, State, Trust, Type
 
-TITLE_CHARS = 60
-_FIRST_BUTTONS = 3  # with Edit and Replace; the rest are in the menu
-# The verb that stands next to Edit and Replace, by what fits: bring it back, approve it, say that it is wrong.
-_LEADING = ("restore", "restore-version", "approve", "retract")
+_TITLE_CHARS = 60
+_FLAG = "dispute"
+# The verb that stands next to Correct and Flag: the first that fits.
+_LEADING = ("restore", "restore-version", "approve", "verify", "forget")
 _VERDICTS = {
-    "return": gettext_lazy("Recall returns it"),
-    "label": gettext_lazy("Recall labels it"),
-    "hide": gettext_lazy("Recall hides it"),
+    "return": gettext_lazy("recall returns it because {because}"),
+    "label": gettext_lazy("recall labels it because {because}"),
+    "hide": gettext_lazy("recall hides it because {because}"),
 }
 
 
@@ -74,7 +81,8 @@ class _LinkedMemory:
     link: Link
     other: Memory
     spans: dict[str, str]
-    needs_decision: bool
+    is_reviewed: bool
+    may_decide: bool
 
 
 @dataclass(frozen=True)
@@ -85,72 +93,93 @@ class _Version:
     parts: tuple[DiffPart, ...]
 
 
-@dataclass(frozen=True)
-class _PieceText:
-    """A piece of the text as the model reads it. Pieces may overlap; `text` leaves out the overlap with the one before."""
-
-    number: int
-    text: str
-    tokens: int
-    start: int
-    end: int
-    is_owed: bool
-
-
-def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) -> dict[str, Any]:
-    """Everything the page shows; `query` explains why a question finds the memory or not."""
+def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str | None) -> dict[str, Any]:
+    """Everything the page shows; `query` explains why a question finds the memory or not, "" asks for a question."""
     # The question is asked in the memory's own group.
     may_ask = actor.may_enter(memory.group_id)
-    found = inspect_memory(actor, memory.id, query=query if may_ask else "")
-    # The beginning of the text tells browser tabs apart.
-    title = shorten(" ".join(memory.content.split()), TITLE_CHARS)
-    verdict = recall_verdict(actor, memory)
-    is_editable = actor.may(WRITE, memory.group_id) and memory.state == State.LIVE
+    found = inspect_memory(actor, memory.id, query=(query or "") if may_ask else "")
+    may_write = actor.may(WRITE, memory.group_id)
+    history = history_of([version.id for version in found.versions])
+    questions = questions_that_found(actor, [version.key for version in found.versions])
+    links = [_linked_memory(actor, link, memory.root_key) for link in found.links]
+    linked = {link.other.root_key for link in links}
+    behind = memories_behind(actor, memory) if memory.type == Type.ENTITY else []
     return {
-        "title": gettext("Memory") if memory.trust == Trust.QUARANTINED else title,
+        # The beginning of the text tells browser tabs apart.
+        "title": gettext("Memory")
+        if memory.trust == Trust.QUARANTINED
+        else shorten(" ".join(memory.content.split()), _TITLE_CHARS),
         "memory": memory,
         "found": found,
-        "verdict": verdict,
-        "recall_says": _VERDICTS[verdict.action],
+        "group": _group_link(memory.group) if may_ask else memory.group.slug,
+        "origin": _origin_clauses(actor, memory, history),
         "head": found.head if found.head != memory else None,
         "compacted": memory.compacted.count(),
         "head_said": _head_note(memory, found.head) if found.head is not None else None,
-        **_split_buttons(_buttons_for(actor, memory), beside=2 * is_editable),
+        **_split_buttons(actor, memory),
+        "may_write": may_write,
+        "is_editable": may_write and memory.state == State.LIVE,
         "versions": _compare_versions(found.versions) if len(found.versions) > 1 else [],
-        "pieces": read_pieces(memory),
-        "history": history_of([version.id for version in found.versions]),
+        "history": history,
+        "story": draw_story(found, history, questions),
         # The sources of a summary are drawn on the summary's page.
         "has_graph": bool(found.links or found.relations)
         and (found.head or memory).root_key == memory.root_key,
         "graph_url": admin.url("graph", memory.id),
-        "links": [_linked_memory(link, memory.root_key) for link in found.links],
-        "statements": found.relations,
-        "groups_of_facts": _group_facts(actor, memory, found),
-        "questions": questions_that_found(actor, [version.key for version in found.versions]),
-        "feedback": found.feedback,
+        "statements": [
+            (each.subject, each.relation.predicate.replace("_", " "), each.object) for each in found.relations
+        ],
+        "links": links,
+        "behind": [each for each in behind if each.memory.root_key not in linked],
+        "facts": _facts(actor, memory),
+        "details": _details(memory, found),
+        "pieces": Piece.objects.filter(memory=memory).order_by("ordinal").annotate(is_owed=Q(embedding=None)).defer("embedding")
+        if found.pieces > 1
+        else (),
+        "questions": questions,
         "may_ask": may_ask,
-        "query": query,
+        "asks": may_ask and query is not None,
+        "query": query or "",
         "why": found.why,
         "numbers": number_words(found.why.numbers) if found.why else [],
         "steps": [(step.name, _as_json_line(step.detail)) for step in found.why.steps] if found.why else [],
-        "edit_url": admin.url("edit", memory.id) if is_editable else "",
-        "supersede_url": f"{admin.url('add')}?supersedes={memory.id}&group={memory.group.slug}&type={memory.type}"
-        if is_editable
-        else "",
-    }
+    }  # fmt: skip
 
 
-def _buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
-    """The verbs that fit the memory and that the actor has the right to use, most common first."""
+def _group_link(group: Group) -> SafeString:
+    url = reverse("admin:explore_group", args=[group.slug])
+    return format_html('<a class="loci-link" href="{}">{}</a>', url, group.title or group.slug)
+
+
+def _origin_clauses(actor: Actor, memory: Memory, history: Sequence[HistoryEntry]) -> list[str]:
+    """What is said of a memory after who stored it: who confirms or doubts it, and what recall does with it."""
+    clauses = list[str]()
+    if memory.scope == Scope.GLOBAL:
+        clauses.append(gettext("visible in every group"))
+    if memory.outside:
+        clauses.append(gettext("it comes from outside the team"))
+    if memory.trust == Trust.VERIFIED:
+        by = next((row.actor for row in history if row.operation == Operation.VERIFY), "")
+        clauses.append(gettext("verified by {who}").format(who=by) if by else in_words(memory.trust))
+    for who, reason in doubts_of(memory):
+        said = gettext("{who} doubts it: “{reason}”") if reason else gettext("{who} doubts it")
+        clauses.append(said.format(who=who, reason=reason))
+    verdict = recall_verdict(actor, memory)
+    return [*clauses, str(_VERDICTS[verdict.action]).format(because=verdict.because)]
+
+
+def _split_buttons(actor: Actor, memory: Memory) -> dict[str, Any]:
+    """The verbs that fit the memory and that the actor has the right to use: to flag it, the one that fits best, and the rest."""
     allowed = [verb for verb in VERBS.values() if actor.may(verb.people_right or verb.right, memory.group_id)]
-    return sorted((v for v in allowed if v.button.fits(memory)), key=lambda verb: verb.button.order)
-
-
-def _split_buttons(buttons: Sequence[Verb], *, beside: int) -> dict[str, list[Verb]]:
-    """The buttons that are shown at once next to `beside` others, and those in the menu, in their order."""
-    leading = [verb for name in _LEADING for verb in buttons if verb.name == name]
-    first = list(leading or buttons)[: _FIRST_BUTTONS - beside]
-    return {"first_buttons": first, "buttons": [verb for verb in buttons if verb not in first]}
+    fitting = sorted((v for v in allowed if v.button.fits(memory)), key=lambda verb: verb.button.order)
+    if any(who == actor.name for who, _ in doubts_of(memory)):
+        fitting = [verb for verb in fitting if verb.name != _FLAG]  # it says so already
+    by_name = {verb.name: verb for verb in fitting}
+    first = [by_name.get(_FLAG), next((by_name[name] for name in _LEADING if name in by_name), None)]
+    return {
+        "first_buttons": [verb for verb in first if verb is not None],
+        "buttons": [verb for verb in fitting if verb not in first],
+    }
 
 
 def number_words(numbers: Mapping[str, float]) -> list[tuple[str, str]]:
@@ -181,7 +210,13 @@ def graph_json(found: Neighbourhood) -> dict[str, Any]:
         for node in found.nodes
     ]
     edges = [
-        {"id": str(e.id), "from": str(e.source), "to": str(e.target), "label": e.label, "kind": e.kind}
+        {
+            "id": str(e.id),
+            "from": str(e.source),
+            "to": str(e.target),
+            "label": e.label.replace("_", " "),
+            "kind": e.kind,
+        }
         for e in found.edges
     ]
     return {"nodes": nodes, "edges": edges}
@@ -209,62 +244,70 @@ def _compare_versions(chain: Sequence[Memory]) -> list[_Version]:
     return [*reversed(later), _Version(chain[0], ())]
 
 
-def read_pieces(memory: Memory) -> list[_PieceText]:
-    """The pieces in order, without overlaps."""
-    rows = list(Piece.objects.filter(memory=memory).order_by("ordinal").defer("embedding")
-                .annotate(is_owed=Q(embedding=None)))  # fmt: skip
-    pieces, done = list[_PieceText](), 0
-    for row in rows:
-        text = memory.content[max(row.start, done) : row.end]
-        pieces.append(_PieceText(row.ordinal + 1, text, row.tokens, row.start, row.end, bool(row.is_owed)))
-        done = max(done, row.end)
-    return pieces
-
-
-def _linked_memory(link: Link, root: int) -> _LinkedMemory:
+def _linked_memory(actor: Actor, link: Link, root: int) -> _LinkedMemory:
     """The link as seen from the memory with this root."""
     other = link.target if link.source_id == root else link.source
     spans = {name: str(value) for name, value in link.evidence.items() if name != ON_APPROVAL}
-    return _LinkedMemory(link, other, spans, link.kind in REVIEWED_KINDS)
+    may_decide = link.status == LinkStatus.OPEN and any(
+        actor.may(CURATE, end.group_id) for end in (link.source, link.target)
+    )
+    return _LinkedMemory(link, other, spans, link.kind in REVIEWED_KINDS, may_decide)
 
 
-def _group_facts(
-    actor: Actor, memory: Memory, found: Inspection
-) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
-    """The fields in groups, as (heading, [(name, value)])."""
-    owed = gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
-    owed = owed if found.pieces_owed else ""
-    place = gettext("{thread}, position {position}").format(thread=memory.thread, position=memory.position)
-    place = place if memory.thread else "—"
+_Facts = list[tuple[str, Any]]
+
+
+def _facts(actor: Actor, memory: Memory) -> _Facts:
+    """What people ask for, as (name, value); without what is not set."""
     address = str(memory.metadata.get(CONVERSATION) or "")  # of the conversation that it was taken from
     noted_in = find_by_address(actor, address) if address else None
-    conversation = address
+    thread = memory.thread
     if noted_in is not None:
         url = reverse("people:conversation", args=[noted_in.id])
-        conversation = format_html('<a href="{}">{}</a>', url, noted_in.label)
-    return [
-        (gettext("Contents"), [
-            (gettext("Type"), in_words(memory.type)), (gettext("Group"), memory.group.slug), (gettext("Scope"), in_words(memory.scope)),
-            (gettext("Tags"), join_list(memory.tags) or "—"), (gettext("Thread"), place), (gettext("Pieces"), f"{found.pieces}{owed}"),
-            *((in_words(name), value) for name, value in further_facts(memory)),
-        ]),
-        (gettext("Standing"), [
-            (gettext("State"), in_words(standing(memory))), (gettext("Trust"), in_words(memory.trust)), (gettext("Confidence"), f"{memory.confidence:.2f}"),
-            (gettext("Importance"), gettext("{importance} of 10").format(importance=memory.importance)), (gettext("Pinned"), gettext("yes") if memory.pinned else gettext("no")),
-            (gettext("Recalled"), ngettext("once", "{times} times", memory.access_count).format(times=memory.access_count)),
-        ]),
-        (gettext("Valid time"), [
-            (gettext("From"), memory.valid_from or "—"), (gettext("Until"), memory.valid_to or "—"),
-            (gettext("Expires"), memory.expires_at or gettext("never")), (gettext("Version"), memory.version),
-        ]),
-        (gettext("Origin"), [
-            (gettext("Author"), memory.author_name or "—"), (gettext("Token"), memory.token or "—"), (gettext("Client"), memory.client or "—"),
-            (gettext("Source"), " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
-            *([(gettext("Conversation"), conversation)] if conversation else []),
-            (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at), (gettext("Id"), str(memory.id)),
-            *([(gettext("Metadata"), _as_json_line(memory.metadata))] if memory.metadata else []),
-        ]),
-    ]  # fmt: skip
+        talk: Any = format_html('<a class="loci-link" href="{}">{}</a>', url, noted_in.label)
+    elif thread is not None:
+        place = gettext("{thread}, position {position}")
+        talk = place.format(thread=thread.label, position=memory.position)
+    else:
+        talk = address
+    is_event = memory.type == Type.EPISODIC
+    importance = gettext("{importance} of 10").format(importance=memory.importance)
+    return _given([
+        (gettext("Happened") if is_event else gettext("True since"), _day_or_moment(memory.valid_from)),
+        (gettext("True until"), _day_or_moment(memory.valid_to)),
+        (gettext("Expires"), memory.expires_at),
+        (gettext("Conversation"), talk),
+        (gettext("Source"), "" if memory.source == RELATION_SOURCE else f"{memory.source} {memory.source_ref}".strip()),
+        (gettext("Context"), memory.metadata.get(CONTEXT)),
+        (gettext("Importance"), importance if memory.importance != DEFAULT_IMPORTANCE else ""),
+    ])  # fmt: skip
+
+
+def _day_or_moment(at: datetime | None) -> datetime | str | None:
+    """A moment of valid time; where it begins a day in UTC, that day, which is the same in every zone."""
+    utc = at.astimezone(UTC) if at else None
+    return f"{utc:%Y-%m-%d}" if utc and utc.time() == time.min else at
+
+
+def _details(memory: Memory, found: Inspection) -> _Facts:
+    """What the database knows besides, as (name, value); without what is not set."""
+    owed = gettext(" ({pieces_owed} without a vector yet)").format(pieces_owed=found.pieces_owed)
+    metadata = {name: value for name, value in memory.metadata.items() if name not in (CONTEXT, CONVERSATION)}
+    return _given([
+        (gettext("Type"), in_words(memory.type)), (gettext("State"), in_words(standing(memory))), (gettext("Trust"), in_words(memory.trust)),
+        (gettext("Scope"), in_words(memory.scope)), (gettext("Confidence"), f"{memory.confidence:.2f}"), (gettext("Version"), memory.version),
+        (gettext("Recalled"), ngettext("once", "{times} times", memory.access_count).format(times=memory.access_count)),
+        (gettext("Stored"), memory.created_at), (gettext("Changed"), memory.updated_at),
+        (gettext("Token"), memory.token), (gettext("Client"), memory.client),
+        (gettext("Pieces"), f"{found.pieces}{owed if found.pieces_owed else ''}"),
+        *((in_words(name), value) for name, value in further_facts(memory)),
+        (gettext("Metadata"), _as_json_line(metadata) if metadata else ""), (gettext("Id"), str(memory.id)),
+    ])  # fmt: skip
+
+
+def _given(facts: _Facts) -> _Facts:
+    """The facts that are set."""
+    return [(name, value) for name, value in facts if value not in (None, "", "—")]
 
 
 def _as_json_line(value: Any) -> str:
@@ -283,9 +326,9 @@ class _RecallVerdict:
 def recall_verdict(actor: Actor, memory: Memory) -> _RecallVerdict:
     """Whether recall in the memory's own group now returns, labels or hides it, and why."""
     action = treatment_now(memory)
-    reason = gettext("it is {state} and {trust}").format(
-        state=in_words(memory.state), trust=in_words(memory.trust)
-    )
+    is_plain = memory.state != State.LIVE and memory.trust == Trust.ACTIVE
+    line = gettext("it is {state}") if is_plain else gettext("it is {state} and {trust}")
+    reason = line.format(state=in_words(memory.state), trust=in_words(memory.trust))
     if is_outlasting(memory, timezone.now()):
         reason = gettext("a newer text is dated ahead")
     if action is RecallTreatment.HIDE:

@@ -1,6 +1,7 @@
 """The page of a verb that takes a second memory, or a group: ask for the other one, preview, carry out."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -10,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from access.actor import Actor
-from access.admin.columns import join_clauses
+from access.admin.columns import join_clauses, shorten
 from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
@@ -22,6 +23,9 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import undo_id_of
 from memories.lifecycle.verbs import Verb
 from memories.models import Memory
+from memories.queries.versions import find_memory
+
+_NAME_CHARS: Final = 60  # of a text that names its memory
 
 
 def describe_change(verb: Verb, done: ChangeResult) -> str:
@@ -90,13 +94,19 @@ def pair_view(
     if request.method == "POST" and form.is_valid():
         is_preview = "preview" in request.POST
         try:
+            # Named before the change, which may make a new version of it.
+            other = (
+                None if verb.button.takes_group else find_memory(actor, form.value("other"), field="other")
+            )
             with collecting_rows() as work:
                 done = verb.apply(
                     actor, memory.id, other=form.value("other"), text=form.value("content"), reason=form.value("reason"),
                     dry_run=is_preview,
                 )  # fmt: skip
+            done = _by_their_texts(done, memory, other)
             if is_preview:
-                context |= {"would": done}
+                remains = form.value("content") or (other.content if other else "")
+                context |= {"would": done, "remains": remains}
                 return admin.render(request, "admin/memories/memory/pair.html", context)
             messages.success(request, describe_change(verb, done))
             page = admin.url("change", memory.id)
@@ -107,3 +117,12 @@ def pair_view(
                 refusal.field = "other"
             show_error(form, refusal)
     return admin.render(request, "admin/memories/memory/pair.html", context)
+
+
+def _by_their_texts(done: ChangeResult, *memories: Memory | None) -> ChangeResult:
+    """The result with the memories named by their texts: an id says nothing to a person."""
+    lines = done.consequences
+    for memory in filter(None, memories):
+        name = f"“{shorten(' '.join(memory.content.split()), _NAME_CHARS)}”"
+        lines = tuple(line.replace(str(memory.id), name) for line in lines)
+    return replace(done, consequences=lines)

@@ -1,6 +1,5 @@
 """Relations in the admin. They are here, not in `relations`, because visibility of memories decides who sees them."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -10,25 +9,17 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import Label, column, field_column, shorten
+from access.admin.columns import column, in_brackets, in_words, join_list, shorten
 from access.admin.page import PageAdmin
 from memories.admin.filters import GroupFilter
+from memories.entities.lines import statement_of
 from memories.entities.statements import hidden_ends, show_heads
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 from memories.types import State
 from relations.models import Relation
 
-
-def _end_column(heading: Label, name: str) -> Callable[[Any, Any], str]:
-    """A column of the start of an end, with its state if it is not live."""
-
-    def read(page: Any, relation: Relation) -> str:
-        end: Memory = getattr(relation, name)
-        text = shorten(end.content, 60)
-        return text if end.state == State.LIVE else f"{text} ({end.state})"
-
-    return column(heading)(read)
+_LIST_CHARS = 160
 
 
 @admin.register(Relation)
@@ -36,10 +27,7 @@ class RelationAdmin(PageAdmin):
     """Subject, predicate, object; read-only, stored by agents and maintenance."""
 
     list_name = gettext_lazy("Relations")
-    list_display = (
-        "subject_text", "predicate", "object_text", "group", "confidence_label", "state", "created_at",
-    )  # fmt: skip
-    list_display_links = ("subject_text",)
+    list_display = ("statement", "state", "group", "created_at")
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
     search_help_text = gettext_lazy("Predicate")
@@ -74,16 +62,25 @@ class RelationAdmin(PageAdmin):
         show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
         evidence = seen.select_related("group")[:50]
-        context = {"title": gettext("Relation"), "relation": relation, "evidence": evidence}
+        context = {
+            "title": gettext("Relation"),
+            "relation": relation,
+            "predicate": relation.predicate.replace("_", " "),
+            "evidence": evidence,
+        }
         return self.render(request, "admin/relations/relation/page.html", context)
 
-    subject_text = _end_column(gettext_lazy("subject"), "subject")
-    object_text = _end_column(gettext_lazy("object"), "object")
-    confidence_label = field_column(gettext_lazy("confidence"), "confidence", ".2f")
+    @column(gettext_lazy("relation"))
+    def statement(self, relation: Relation) -> str:
+        """The relation as a sentence, with the states of its ends that are not live."""
+        ends: tuple[Memory, Memory] = relation.subject, relation.object
+        states = [in_words(end.state) for end in ends if end.state != State.LIVE]
+        text = shorten(statement_of(ends[0], relation.predicate, ends[1]), _LIST_CHARS)
+        return text + in_brackets(join_list(states))
 
-    @column(gettext_lazy("state"), labels={"current": "success"})
+    @column("")
     def state(self, relation: Relation) -> str:
-        """Whether it is current, ended or retired."""
+        """That it is ended or retired; nothing for a current one."""
         if relation.retired_at is not None:
-            return "retired"
-        return "current" if relation.valid_to is None else "ended"
+            return in_words("retired")
+        return "" if relation.valid_to is None else in_words("ended")

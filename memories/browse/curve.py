@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from django.utils import timezone
@@ -15,8 +15,6 @@ from memories.models import Memory
 from memories.queries.labels import PROMOTED_SOURCE
 from memories.types import State
 
-_WIDTH, _HEIGHT = 240, 48
-_MARGIN = 4  # room for half a dot
 _STEPS = 12  # of a drawn decay, which is a curve
 _TOLD_MOVES = 4  # the newest, in a line
 _STORED, _PROMOTED, _DECAYED, _RECALLED = "stored", "promoted", "decayed", "recalled"
@@ -33,18 +31,6 @@ class _ConfidenceMove:
     what: str
     before: float | None = None
     after: float | None = None
-
-
-@dataclass(frozen=True)
-class _Drawing:
-    """The curve as paths of SVG: what was, the fall ahead, the points of the moves, and the line of UNUSED_BELOW."""
-
-    past: str
-    ahead: str
-    dots: str
-    floor: str
-    width: int = _WIDTH
-    height: int = _HEIGHT
 
 
 @dataclass(frozen=True)
@@ -86,27 +72,6 @@ class ConfidenceCurve:
             points += [(move.at, value) for value in (move.before, move.after) if value is not None]
         return [*points, (self.now, self.confidence)]
 
-    @property
-    def drawing(self) -> _Drawing:
-        """The curve as a picture."""
-        points = self.points
-        ahead = _fall(points[-1], (self.below_at, UNUSED_BELOW)) if self.below_at else []
-        start, end = points[0][0], (ahead or points)[-1][0]
-        span = max(end - start, timedelta(minutes=1))
-        top = max(UNUSED_BELOW, *(value for _, value in points))
-
-        def place(point: tuple[datetime, float]) -> tuple[float, float]:
-            x = _MARGIN + (_WIDTH - 2 * _MARGIN) * ((point[0] - start) / span)
-            return round(x, 1), round(_MARGIN + (_HEIGHT - 2 * _MARGIN) * (1 - point[1] / top), 1)
-
-        dots = [place((move.at, move.after)) for move in self.moves if move.after is not None]
-        return _Drawing(
-            past=_path([place(point) for point in points]),
-            ahead=_path([place(point) for point in [points[-1], *ahead]]) if ahead else "",
-            dots="".join(f"M{x:g} {y:g}h0" for x, y in [*dots, place(points[-1])]),
-            floor=f"M0 {place((start, UNUSED_BELOW))[1]:g}H{_WIDTH}",
-        )
-
 
 def _told(move: _ConfidenceMove) -> str:
     value = "unknown" if move.after is None else f"{move.after:.2f}"
@@ -118,10 +83,6 @@ def _fall(start: tuple[datetime, float], end: tuple[datetime, float]) -> list[tu
     (since, value), (until, left) = start, end
     shares = [step / _STEPS for step in range(1, _STEPS)]
     return [(since + (until - since) * share, value * (left / value) ** share) for share in shares] + [end]
-
-
-def _path(places: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
 
 
 def confidence_curve(

@@ -30,7 +30,7 @@ class _HistoryChange:
 
 
 @dataclass(frozen=True)
-class _HistoryEntry:
+class HistoryEntry:
     """A row of the audit log. `is_purged`: a purge destroyed its payload."""
 
     at: datetime
@@ -46,7 +46,7 @@ class _HistoryEntry:
     is_purged: bool = False
 
 
-def history_of(ids: Collection[UUID]) -> list[_HistoryEntry]:
+def history_of(ids: Collection[UUID]) -> list[HistoryEntry]:
     """The newest MAX_ENTRIES changes of these versions of a memory, newest first; two queries."""
     rows = AuditEntry.objects.filter(origin="", memory_id__in=ids).select_related("payload_row")
     entries = list(rows.order_by("-key")[:MAX_ENTRIES])
@@ -55,13 +55,13 @@ def history_of(ids: Collection[UUID]) -> list[_HistoryEntry]:
     return [_read_entry(entry, names) for entry in entries]
 
 
-def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> _HistoryEntry:
+def _read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
     """The history entry of a log row; `tokens` holds token names by id."""
     payload: dict[str, Any] | None = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     values = payload or {}
     changes = read_changes(values, SHOWN_FIELDS)
     content = changed_fields(values).get("content")
-    return _HistoryEntry(
+    return HistoryEntry(
         at=entry.at,
         operation=entry.operation,
         actor=entry.actor,

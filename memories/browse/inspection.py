@@ -84,7 +84,7 @@ MAX_LOG_ROWS = 50
 
 
 @dataclass(frozen=True)
-class RecallReason:
+class _RecallReason:
     """Why a question does or does not return a memory: its rank (None: no candidate), numbers, and the step that dropped it."""
 
     query: str
@@ -112,7 +112,7 @@ class Inspection:
     log: tuple[dict[str, Any], ...]
     curve: ConfidenceCurve
     feedback: FeedbackCounts
-    why: RecallReason | None = None
+    why: _RecallReason | None = None
 
 
 def inspect_memory(
@@ -157,7 +157,7 @@ def inspect_memory(
 
 def explain_for(
     actor: Actor, memory: Memory, query: str, *, narrowing: Narrowing | None = None
-) -> RecallReason:
+) -> _RecallReason:
     """The memory's rank for a question in its own group, or the step that left it out: the actor's own recall says it.
 
     For a global memory of a group closed to the actor, the question is asked in the actor's default group.
@@ -172,9 +172,9 @@ def explain_for(
     if not Memory.objects.filter(as_q(told), key=memory.key).exists():
         filters = excluding_filters(memory, visibility)
         reason = f"the filter '{filters[0]}' leaves it out" if filters else _why_hidden(memory)
-        return RecallReason(query, None, reason, {}, ())
+        return _RecallReason(query, None, reason, {}, ())
     if find_left_out([memory], visibility):
-        return RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
+        return _RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
     request = RecallRequest(
         query,
         group=group.slug if group else None,
@@ -186,7 +186,7 @@ def explain_for(
     trace = answer.trace or Trace()
     rank = trace.order.index(memory.key) + 1 if memory.key in trace.order else None
     reason = _reason_in(answer, trace, memory, rank)
-    return RecallReason(query, rank, reason, trace.numbers.get(memory.key, {}), tuple(trace.steps))
+    return _RecallReason(query, rank, reason, trace.numbers.get(memory.key, {}), tuple(trace.steps))
 
 
 def _reason_in(answer: RecallResult, trace: Trace, memory: Memory, rank: int | None) -> str:

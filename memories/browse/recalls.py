@@ -4,12 +4,12 @@ A caller reads its own recalls and those of the groups that it may curate: a que
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from access.actor import CURATE, READ, Actor, named
 from access.answers import Answer, ShownAs, Untrusted
@@ -59,12 +59,11 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True)
-class _QuestionThatFound:
-    """A question that returned a memory: how often, when last, and the best score."""
+class QuestionThatFound:
+    """A question that returned a memory: when it was asked, the last time first, and the best score."""
 
     question: str
-    times: int
-    last: datetime
+    moments: tuple[datetime, ...]
     score: float
     recall: RecallLog
 
@@ -160,20 +159,25 @@ def _withhold_quarantined(rows: Collection[RecallLog]) -> None:
             row.query = WITHHELD
 
 
+def recent_recalls(actor: Actor, *, group: Group | None = None, since: datetime) -> QuerySet[RecallLog]:
+    """The recalls since then that the actor may read, among the newest LOOKED_THROUGH (of the group), whoever asked."""
+    newest = RecallLog.objects.order_by("-key")
+    if group is not None:
+        newest = newest.filter(group=group)
+    looked_through = newest.values("key")[:LOOKED_THROUGH]
+    return RecallLog.objects.filter(visible_recalls(actor), key__in=looked_through, at__gte=since)
+
+
 def grouped_questions(
     actor: Actor, *, group: Group | None = None, since: datetime, limit: int = 20, missed_only: bool = False
 ) -> list[AskedQuestion]:
     """The questions asked since then in one group, or anywhere, that the actor may read, the last asked first.
 
     Questions of one group are the same if they have the same words besides stop words. `missed_only`: those whose newest
-    recall had no answer. The newest LOOKED_THROUGH recalls (of the group) are looked through, whoever asked.
+    recall had no answer. Of recent_recalls().
     """
-    newest = RecallLog.objects.order_by("-key")
-    if group is not None:
-        newest = newest.filter(group=group)
-    seen = RecallLog.objects.filter(visible_recalls(actor), key__in=newest.values("key")[:LOOKED_THROUGH])
     asked: dict[tuple[int | None, frozenset[str]], list[tuple[int, bool]]] = {}
-    rows = seen.filter(at__gte=since).order_by("-key")
+    rows = recent_recalls(actor, group=group, since=since).order_by("-key")
     for key, place, query, abstained in rows.values_list("key", "group_id", "query", "abstained"):
         asked.setdefault((place, _words_of_question(query)), []).append((key, abstained))
     found = [recalls for recalls in asked.values() if recalls[0][1] or not missed_only][:limit]
@@ -195,10 +199,12 @@ def grouped_questions(
 
 def _words_of_question(query: str) -> frozenset[str]:
     found = words(fold(query))
-    return frozenset(word for word in found if word not in STOP_WORDS) or frozenset(found) or frozenset({query})
+    return (
+        frozenset(word for word in found if word not in STOP_WORDS) or frozenset(found) or frozenset({query})
+    )
 
 
-def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_QuestionThatFound]:
+def questions_that_found(actor: Actor, keys: Collection[int]) -> list[QuestionThatFound]:
     """The questions that returned one of these memories (by key), the last asked first, as far as the actor may read them.
 
     The newest LOOKED_THROUGH recalls that the actor may read are looked through.
@@ -210,12 +216,11 @@ def questions_that_found(actor: Actor, keys: Collection[int]) -> list[_QuestionT
         scores = [score for key, score in unpack_hits(bytes(hits)) if key in wanted]
         if scores:
             found[row] = max(scores)
-    asked: dict[str, _QuestionThatFound] = {}
+    asked: dict[str, QuestionThatFound] = {}
     for recall in RecallLog.objects.filter(key__in=found).select_related("group").order_by("-key"):
-        score, first = found[recall.key], asked.get(recall.query)
-        times = first.times + 1 if first else 1
-        best, last = (max(first.score, score), first.recall) if first else (score, recall)
-        asked[recall.query] = _QuestionThatFound(recall.query, times, last.at, best, last)
+        first = asked.get(recall.query) or QuestionThatFound(recall.query, (), 0, recall)
+        best = max(first.score, found[recall.key])
+        asked[recall.query] = replace(first, moments=(*first.moments, recall.at), score=best)
     return list(asked.values())[:_MAX_QUESTIONS]
 
 

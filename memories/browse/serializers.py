@@ -31,7 +31,7 @@ def _content_for(memory: Memory, is_person: bool) -> str:
     return memory.content if is_person else shown
 
 
-Content = Annotated[str, ShownAs(_content_for)]
+_Content = Annotated[str, ShownAs(_content_for)]
 Label = Annotated[str, ShownAs(lambda memory, _: label_of(memory))]
 _MemoryId = Annotated[UUID, ShownAs("memory.id")]
 Confidence = Annotated[float, ShownAs(digits=4)]
@@ -47,7 +47,7 @@ _MEMORY_KEYS: Final = dict.fromkeys(
 # Keys that are not a field of the registry of that name.
 _OTHER_KEYS: Final[dict[str, Any]] = {
     "id": UUID,
-    "content": Content,
+    "content": _Content,
     "group": Annotated[str, ShownAs("group.slug")],
     "thread": Annotated[str | None, ShownAs("thread.name")],
     "label": Label,
@@ -309,7 +309,7 @@ class EndOut(Answer):
     """One end of a relation; `label` as in a memory."""
 
     id: UUID
-    content: Content
+    content: _Content
     label: Label
     untrusted: Untrusted
 
@@ -358,7 +358,7 @@ class VersionOut(Answer):
     version: int
     state: State
     label: Label
-    content: Content
+    content: _Content
     valid_from: datetime | None
     valid_to: datetime | None
     valid_to_known_at: datetime | None

@@ -462,7 +462,7 @@ VERBS: Final[dict[str, Verb]] = {
              _VerbButton(gettext_noop("Retract"), "retracted", "cancel", 130, _is_retractable, gettext_noop("Retract this memory?"), needs_reason=True, is_dangerous=True),
              text="successor", agents_help="retract: it was wrong, its text stays barred", log_color="danger"),
         Verb("dispute", dispute, Operation.DISPUTE, WRITE, "mark it as doubtful", EVERYBODY,
-             _VerbButton(gettext_noop("Dispute"), "disputed", "help", 50, is_trusted, gettext_noop("Dispute this memory?"), needs_reason=True),
+             _VerbButton(gettext_noop("Flag"), "disputed", "flag", 50, is_trusted, gettext_noop("What is wrong with this memory?"), needs_reason=True),
              agents_help="dispute: you doubt it, recall says so", log_color="warning"),
         Verb("verify", verify, Operation.VERIFY, CURATE, "confirm it", PEOPLE,
              _VerbButton(gettext_noop("Verify"), "verified", "verified", 20, _is_verifiable, gettext_noop("Verify this memory?"))),

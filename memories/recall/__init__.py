@@ -118,7 +118,7 @@ def _answer_query(
     actor: Actor, request: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
 ) -> RecallResult | None:
     """Answer a question; None if a re-embed changed the index's model meanwhile."""
-    group = find_known_group(actor, request.group)
+    group = None if request.everywhere else find_known_group(actor, request.group)
     if isinstance(group, UnknownGroup):
         return RecallResult((), group.slug, mode, abstained=True, note=group.note)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
@@ -151,7 +151,7 @@ def _answer_query(
     if _is_outdated(question, encoder, state):
         return None
     with one_index_state(state):
-        frame = Frame(group.slug, degraded=degraded)
+        frame = Frame(group.slug if group is not None else "", degraded=degraded)
         answer = build_answer(request, ranking, question, visibility, frame, encoder, trace, mode=mode)
         if not visibility.is_history and _any_sleeps(visibility):
             asleep = replace(visibility, states=frozenset({State.DORMANT}))

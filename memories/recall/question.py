@@ -54,7 +54,7 @@ class RecallRequest:
     """A question, or ids to read in full. None takes the setting's default.
 
     A trial writes no recall log and counts no access: recall itself is examined. `around`: turns come with those
-    around them.
+    around them. `everywhere`: in all groups that the caller may enter, in place of one.
     """
 
     query: str = ""
@@ -68,6 +68,7 @@ class RecallRequest:
     mode: str | None = None
     is_trial: bool = False
     around: bool = True
+    everywhere: bool = False
 
 
 @dataclass(frozen=True)

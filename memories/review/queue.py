@@ -169,7 +169,7 @@ def _find_cards(actor: Actor, groups: list[int] | None) -> _FoundCards:
     proposals = {row.key: row for row in find_open_proposals(groups)}
     links = {kind: find_open_links(actor, kind, groups) for kind in (CardKind.CONFLICT, CardKind.DUPLICATE)}
     keys = {
-        CardKind.DISPUTED: find_disputed(groups),
+        CardKind.DISPUTED: _find_disputed(groups),
         CardKind.PROPOSAL: [*proposals],
         CardKind.SENSITIVE: find_sensitive(groups, limit=CAP + 1),
         CardKind.CANDIDATE: [key for key in candidates if key not in promoted],
@@ -201,14 +201,15 @@ def _find_waiting(trust: str, groups: list[int] | None) -> list[int]:
         return [key for (key,) in cursor.fetchall()]
 
 
-def find_disputed(groups: list[int] | None) -> list[int]:
+def _find_disputed(groups: list[int] | None) -> list[int]:
     """The keys of the live memories that count and have an open doubt, at most CAP + 1."""
     roots = Doubt.objects.filter(status=DoubtStatus.OPEN).order_by().values("memory")
     chains = Q(key__in=roots) | Q(root__in=roots)
-    rows = Memory.objects.filter(chains, state=State.LIVE, trust__in=COUNTS)
-    if groups is not None:
-        rows = rows.filter(group__in=groups)
-    return list(rows.order_by("key").values_list("key", flat=True)[: CAP + 1])
+    rows = Memory.objects.filter(chains, state=State.LIVE, trust__in=COUNTS).order_by("key")
+    found = rows.values_list("key", "group")
+    # As in find_sensitive().
+    seen = found[: CAP + 1] if groups is None else [row for row in found if row[1] in groups][: CAP + 1]
+    return [key for key, _ in seen]
 
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:

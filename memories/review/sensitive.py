@@ -27,9 +27,10 @@ def find_sensitive(groups: list[int] | None, *, limit: int) -> list[int]:
     rows = MemoryFinding.objects.filter(
         status=FindingStatus.OPEN, memory__state=State.LIVE, memory__trust__in=SHOWN
     )
-    if groups is not None:
-        rows = rows.filter(memory__group__in=groups)
-    return list(rows.order_by("memory").values_list("memory", flat=True).distinct()[:limit])
+    found = rows.order_by("memory").values_list("memory", "memory__group").distinct()
+    # Groups are compared here: asked for them, SQLite reads every memory of theirs.
+    seen = found[:limit] if groups is None else [row for row in found if row[1] in groups][:limit]
+    return [key for key, _ in seen]
 
 
 def open_findings(memory: Memory) -> list[MemoryFinding]:

@@ -20,7 +20,7 @@ from memories.store.neighbours import Neighbour
 from memories.types import State, Trust
 from storage.bulk import ManyInsert
 
-LINKS = ManyInsert(Link)
+_LINKS = ManyInsert(Link)
 
 
 # Open ones of one person in one group, over all tokens. More than a curator reads at once; a loop reaches it in seconds.
@@ -159,7 +159,7 @@ def link_neighbours(
                     run=actor.run,
                 ),
             )
-    LINKS.add([*fresh.values()])
+    _LINKS.add([*fresh.values()])
 
 
 def open_doubts(memory: Memory) -> QuerySet[Doubt]:

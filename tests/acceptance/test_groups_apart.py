@@ -167,8 +167,8 @@ class Faces(TokenFaces):
         answers = super()._ask(query, typed)
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
         for path in (
-            f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
-            "/admin/review/", f"/admin/ask/?q={query}&group=ledger", "/admin/groups/",
+            "/admin/memories/memory/?mine=1", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
+            "/admin/review/", f"/admin/ask/?q={query}", f"/admin/ask/?q={query}&group=ledger", "/admin/groups/",
             *(f"/admin/groups/ledger/{tab}" for tab in ("", "changes/", "asked/", "map/", "map/?view=time")),
         ):  # fmt: skip
             page = self.browser.get(path)

@@ -51,10 +51,6 @@ def named(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
     for verb in ("merge", "supersede"):
         yield f"{LIST}{own['memory']}/{verb}/", {"other": foreign["memory"], "reason": "so"}
     yield (
-        "/app/new/",
-        {"content": "a text of ours", "group": foreign["group"], "type": "semantic", "scope": "group"},
-    )
-    yield (
         "/admin/memories/memory/add/",
         {"content": "a text of ours", "group": foreign["group"], "type": "semantic", "scope": "group"},
     )
@@ -139,8 +135,14 @@ def test_the_same_bodies_with_ones_own_rows_do_something(world: World) -> None:
         (MERGE, {"what": "merge", "from": own["memory"], "into": own["other"]}),
         (MANY, {"verb": "reject", "reason": "so", "chosen": [f"candidate:{own['candidate']}"]}),
         (
-            "/app/new/",
-            {"content": "a text of ours", "group": own["group"], "type": "semantic", "scope": "group"},
+            "/admin/memories/memory/add/",
+            {
+                "content": "a text of ours",
+                "group": own["group"],
+                "type": "semantic",
+                "importance": 5,
+                "confidence": 0.7,
+            },
         ),
     ]
     for address, body in done:

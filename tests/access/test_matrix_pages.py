@@ -23,7 +23,7 @@ OBJECTS = {
     "maintenance/run/batch": "batch",
     "admin/groups": "group",
     "review/card": "candidate",
-    "app/memories": "memory",
+    "memories/memory/links": "link",
     "admin/conversations": "conversation",
 }
 WORDS = {

@@ -1,4 +1,4 @@
-"""Search, playground, graph, timeline, groups and dashboard by keyboard, light and dark, wide and narrow."""
+"""Search, graph, timeline and groups by keyboard, light and dark, wide and narrow."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,6 @@ pytestmark = [pytest.mark.server, pytest.mark.model]
 Check = Callable[[Page], None]
 PAGES = [
     "/admin/",
-    "/admin/ask/?q=deploy+port&group=ledger",
     "/admin/groups/",
     *(
         f"/admin/groups/ledger/{tab}"
@@ -68,7 +67,7 @@ def test_the_search_shows_nothing_of_other_groups(page_as: PageAs) -> None:
     page.keyboard.press("Control+k")
     page.keyboard.type("Postcodes of Malta")
     expect(page.locator("#palette-note")).to_have_text("0 memories found")
-    expect(page.get_by_role("option")).to_have_count(1)  # to ask the playground
+    expect(page.get_by_role("option")).to_have_count(1)  # to ask
 
 
 def test_what_is_stored_is_shown_as_text(page_as: PageAs, site: Site) -> None:
@@ -80,21 +79,6 @@ def test_what_is_stored_is_shown_as_text(page_as: PageAs, site: Site) -> None:
     expect(page.get_by_role("option").first).to_contain_text("<img src=x")
     assert page.locator("#palette img").count() == 0
     assert "broken" not in page.title()
-
-
-def test_the_playground_by_keyboard_and_its_link(page_as: PageAs) -> None:
-    page = page_as("alice")
-    page.goto("/admin/ask/?group=ledger")
-    page.get_by_label("Question").fill("what is the deploy port")
-    page.keyboard.press("Enter")
-    first = page.locator(".play-table tbody tr").first
-    expect(first).to_contain_text("deploy")
-    expect(page.get_by_text("Is anything relevant?")).to_be_visible()
-    link = page.get_by_role("link", name="Link to this question").get_attribute("href")
-    again = page_as("alice")
-    again.goto(str(link))
-    expect(again.get_by_label("Question")).to_have_value("what is the deploy port")
-    expect(again.locator(".play-table tbody tr").first).to_contain_text("deploy")
 
 
 def test_the_graph_is_walked_and_expanded_by_keyboard(page_as: PageAs, site: Site) -> None:
@@ -180,10 +164,9 @@ def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: S
     assert "as_of" not in page.url
 
 
-def test_the_dashboard_leads_to_its_lists(page_as: PageAs) -> None:
+def test_the_keyboard_goes_past_the_sidebar_and_opens_the_accounts_menu(page_as: PageAs) -> None:
     page = page_as("alice")
     page.goto("/admin/")
-    # The keyboard goes past the sidebar, and opens the account's menu.
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
@@ -191,21 +174,11 @@ def test_the_dashboard_leads_to_its_lists(page_as: PageAs) -> None:
     expect(page.get_by_role("button", name="Log out")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Log out")).to_be_hidden()
-    page.locator(".share-semantic").first.click()
-    page.wait_for_url("**/admin/memories/memory/?type__exact=semantic&state__exact=live")
-    page.go_back()
-    bar = page.locator("#growth-heading").locator("xpath=..").locator("a.chart-bar").last
-    bar.focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/admin/access/auditentry/?at_from=*operation=store*")
-    expect(page.locator("#result_list tbody tr").first).to_be_visible()
 
 
-def test_a_room_is_entered_from_the_dashboard_and_its_instructions_changed(page_as: PageAs) -> None:
+def test_a_groups_instructions_are_changed(page_as: PageAs) -> None:
     page = page_as("alice")
-    page.goto("/admin/")
-    page.locator("a.share", has_text="ledger").click()
-    page.get_by_role("link", name="Settings", exact=True).last.click()
+    page.goto("/admin/groups/ledger/settings/")
     page.get_by_label("Instructions").fill("Amounts are integer cents.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Agents get the instructions and rules from now on.")).to_be_visible()

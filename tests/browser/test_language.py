@@ -19,7 +19,7 @@ SHOWN = {
     },
     "zh-hans": {"label": "语言", "save": "保存", "saved": "已保存。", "review": "审核", "found": "找到"},
 }
-PAGES = ("/admin/", "/admin/review/", "/admin/memories/memory/", "/app/", "/app/new/")
+PAGES = ("/admin/", "/admin/review/", "/admin/memories/memory/", "/admin/ask/", "/admin/memories/memory/add/")
 
 
 @pytest.mark.parametrize("code", ["de", "zh-hans"])

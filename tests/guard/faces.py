@@ -169,7 +169,7 @@ def command_faces(folder: Path) -> dict[str, Send]:
 
 
 def people_faces(world: World) -> dict[str, Send]:
-    """Pages: the admin site, the workspace, the Review; tokens."""
+    """Pages: the forms of a memory, the Review; tokens."""
 
     def post(path: str, **fields: Any) -> str:
         sent = world.browser.post(path, fields, follow=True)
@@ -185,17 +185,13 @@ def people_faces(world: World) -> dict[str, Send]:
         id_ = new_memory()
         return post(f"/admin/memories/memory/{id_}/edit/", **form(text), version=1, reason=text)
 
-    def app_new(text: str) -> str:
-        return post("/app/new/", content=text, type="semantic", group="ledger", scope="", tags=text[-50:])
-
     def review_edit(text: str) -> str:
         return repr(decide(world.person, ReviewDecision("edit", new_memory(), content=text, reason=text)))
 
     return {
         "admin add": admin_add,
         "admin edit": admin_edit,
-        "app new": app_new,
-        "app flag": lambda text: post(f"/app/memories/{new_memory()}/flag/", reason=text),
+        "admin flag": lambda text: post(f"/admin/memories/memory/{new_memory()}/dispute/", reason=text),
         "review edit": review_edit,
         "token name": lambda text: repr(
             create_token(operator(), user=world.user, name=text[:120]).token.name
@@ -332,7 +328,7 @@ async def resources_and_prompts(client: Any) -> list[str]:
 def people_readings(world: World) -> Iterator[str]:
     """Pages that show what was stored and done."""
     for place in ("/admin/", "/admin/memories/memory/", "/admin/access/auditentry/", "/admin/review/", "/admin/memories/recalllog/",
-                  "/admin/review/?kind=quarantined", "/app/?q=harbour", "/app/mine/"):  # fmt: skip
+                  "/admin/review/?kind=quarantined", "/app/?q=harbour", "/admin/memories/memory/?mine=1"):  # fmt: skip
         yield world.browser.get(place, follow=True).content.decode()
 
 

@@ -90,9 +90,8 @@ class TestFaces:
         Caller(secret).post("/memories", {"content": TYPED, "group": "ledger"}, status=202)
         Memory.objects.all().delete()
         client.force_login(alice)
-        client.post(
-            "/app/new/", {"content": TYPED, "type": "semantic", "group": "ledger", "scope": "", "tags": ""}
-        )
+        form = {"content": TYPED, "type": "semantic", "group": "ledger", "importance": 5, "confidence": 0.7}
+        client.post("/admin/memories/memory/add/", form)
         assert self.trust(TYPED) == Trust.ACTIVE
         assert scan_stored(operator()).quarantined == 0
 

@@ -124,9 +124,9 @@ def test_the_login_and_the_forms_in_the_browser_say_it(bob: User) -> None:
         assert answer.status_code == 507
         assert "the store is read-only" in answer.content.decode()
     browser.force_login(bob)
-    form = {"content": LARGE, "type": "semantic", "group": "ledger", "scope": "group", "tags": ""}
+    form = {"content": LARGE, "type": "semantic", "group": "ledger", "importance": 5, "confidence": 0.7}
     with full_disk():
-        answer = browser.post("/app/new/", form)
+        answer = browser.post("/admin/memories/memory/add/", form)
     assert answer.status_code == 507
     assert "the disk is full" in answer.content.decode()
     assert "Traceback" not in answer.content.decode()
@@ -136,11 +136,11 @@ def test_another_error_still_has_the_plain_page(bob: User, monkeypatch: pytest.M
     def fail(*_: object, **__: object) -> None:
         raise OperationalError("no such table: memories_memory")
 
-    monkeypatch.setattr("loci_site.app.edit.store", fail)
+    monkeypatch.setattr("memories.admin.memory.store", fail)
     browser = Client(raise_request_exception=False)
     browser.force_login(bob)
-    form = {"content": "x y", "type": "semantic", "group": "ledger", "scope": "group", "tags": ""}
-    answer = browser.post("/app/new/", form)
+    form = {"content": "x y", "type": "semantic", "group": "ledger", "importance": 5, "confidence": 0.7}
+    answer = browser.post("/admin/memories/memory/add/", form)
     assert answer.status_code == 500
     assert "Something went wrong in Loci" in answer.content.decode()
 

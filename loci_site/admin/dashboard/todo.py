@@ -1,4 +1,4 @@
-"""Figures that need attention, each with the list where a person deals with it, and the first steps of a new store."""
+"""What an operator should look at, each with the page where a person deals with it, and the first steps of a new store."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,29 +11,16 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from access.actor import CURATE, Actor
-from access.models import ApiToken, Group
-from loci_site.admin.dashboard.counts import VisibleCensus
+from access.actor import WRITE, Actor
+from access.models import ApiToken
+from loci_site.server.health import lesser_checks
 from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
 from maintenance.schedule import job_statuses
-from memories.review.queue import (
-    CAP,
-    CardKind,
-    find_disputed,
-    find_open_links,
-    find_open_proposals,
-    may_review,
-)
-from memories.review.sensitive import find_sensitive
-from memories.types import State, Trust
+from memories.review.queue import CardKind
 
 _RECENT_RUNS = timedelta(days=14)
 SINGULAR = {
-    "proposed changes": gettext_noop("proposed change"),
-    "open conflicts": gettext_noop("open conflict"),
-    "possible duplicates": gettext_noop("possible duplicate"),
-    "pieces without a vector yet": gettext_noop("piece without a vector yet"),
     "failed or overdue jobs": gettext_noop("failed or overdue job"),
     "failed runs": gettext_noop("failed run"),
     "runs stopped at their cap": gettext_noop("run stopped at its cap"),
@@ -44,7 +31,7 @@ _LATE_BACKUPS = 2  # a backup is late after this many periods
 
 @dataclass(frozen=True)
 class Figure:
-    """A count, and the URL of the rows behind it."""
+    """A count, and the URL of the rows behind it; `note` says more."""
 
     label: str
     value: int
@@ -64,40 +51,29 @@ def list_url(page: str, **filters: str) -> str:
     return reverse(f"admin:{page}_changelist") + (f"?{query}" if query else "")
 
 
-def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | None) -> list[Figure]:
-    """The figures above zero, the most pressing first; `group` narrows those of memories, links and proposals."""
-    slug = group.slug if group is not None else ""
-    is_operator = actor.is_admin_of_all
-    figures = [
-        *_run_figures(actor),
-        *(_backup_figures() if is_operator else []),
-        *(_memory_figures(seen, slug) if seen else []),
-        *_review_figures(actor, group),
-    ]
-    if is_operator:
-        count = sum(job.needs_care for job in job_statuses())
-        jobs = Figure(
-            gettext_noop("failed or overdue jobs"), count, list_url("maintenance_joblock"), "schedule"
-        )
-        figures.insert(0, jobs)
-    if seen:
-        figures.append(Figure(gettext_noop("pieces without a vector yet"), seen.owed(), "", "pending"))
-    return [figure for figure in figures if figure.value]
-
-
-def _run_figures(actor: Actor) -> list[Figure]:
-    """Runs of the last two weeks that failed or were stopped, in the actor's groups."""
-    rows = Run.objects.filter(started_at__gte=timezone.now() - _RECENT_RUNS).order_by()
-    if not actor.all_groups:
-        rows = rows.filter(group__in=list(actor.roles))
-    counts = dict(rows.values_list("status").annotate(count=Count("key")))
+def needs_care() -> list[Figure]:
+    """What an operator should look at, each with its page; empty if all is well."""
+    since = timezone.now() - _RECENT_RUNS
+    runs = dict(
+        Run.objects.filter(started_at__gte=since).order_by().values_list("status").annotate(Count("key"))
+    )
     failed, stopped = (list_url("maintenance_run", status__exact=status) for status in ("failed", "stopped"))
-    return [
-        Figure(gettext_noop("failed runs"), counts.get(RunStatus.FAILED, 0), failed, "error"),
+    jobs = sum(job.needs_care for job in job_statuses())
+    checks = lesser_checks(has_database=True)  # that of the schedule says what the jobs say
+    figures = [
+        Figure(gettext_noop("failed or overdue jobs"), jobs, list_url("maintenance_joblock"), "schedule"),
+        Figure(gettext_noop("failed runs"), runs.get(RunStatus.FAILED, 0), failed, "error"),
         Figure(
-            gettext_noop("runs stopped at their cap"), counts.get(RunStatus.STOPPED, 0), stopped, "front_hand"
+            gettext_noop("runs stopped at their cap"), runs.get(RunStatus.STOPPED, 0), stopped, "front_hand"
+        ),
+        *_backup_figures(),
+        *(
+            Figure(name, 1, reverse("admin:maintenance_joblock_doctor"), "stethoscope", check.detail)
+            for name, check in checks.items()
+            if not check.ok and name != "schedule"
         ),
     ]
+    return [figure for figure in figures if figure.value]
 
 
 def _backup_figures() -> list[Figure]:
@@ -114,63 +90,9 @@ def _backup_figures() -> list[Figure]:
     return [Figure(gettext_noop("days since the last backup"), late, url, "backup")]
 
 
-def _memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
-    def trust_figure(label: str, trust: Trust, icon: str) -> Figure:
-        count = seen.sum(state=State.LIVE, trust=trust)
-        filters = {"group": group, "state__exact": "live", "trust__exact": str(trust)}
-        return Figure(label, count, list_url("memories_memory", **filters), icon)
-
-    return [
-        trust_figure(gettext_noop("waiting for approval"), Trust.CANDIDATE, "hourglass_top"),
-        trust_figure(gettext_noop("quarantined"), Trust.QUARANTINED, "gpp_maybe"),
-    ]
-
-
-def _review_figures(actor: Actor, group: Group | None) -> list[Figure]:
-    """Proposals and links as the Review counts them: for a curator of the groups that they curate, else of those they enter."""
-    curated = actor.keys_where(CURATE) if may_review(actor) else []
-    if group is not None:
-        groups: list[int] | None = [group.key]
-        is_curator = curated is None or group.key in curated
-    elif curated != []:
-        groups, is_curator = curated, True
-    else:
-        groups, is_curator = None if actor.all_groups else [*actor.roles], False
-    slug = group.slug if group is not None else ""
-
-    counts = _count_review(actor, groups)
-
-    def figure(label: str, kind: CardKind, icon: str, elsewhere: str = "") -> Figure:
-        if kind.is_link:
-            elsewhere = list_url("memories_link", status__exact="open", kind__exact=kind)
-        return Figure(label, counts[kind], review_url(kind, slug) if is_curator else elsewhere, icon)
-
-    listed = list_url("memories_memory", group=slug, doubt="open")
-    return [
-        figure(gettext_noop("disputed"), CardKind.DISPUTED, "help", listed),
-        figure(gettext_noop("proposed changes"), CardKind.PROPOSAL, "edit_note"),
-        figure(gettext_noop("sensitive texts"), CardKind.SENSITIVE, "policy"),
-        figure(gettext_noop("open conflicts"), CardKind.CONFLICT, "compare_arrows"),
-        figure(gettext_noop("possible duplicates"), CardKind.DUPLICATE, "content_copy"),
-    ]
-
-
-def _count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
-    """The proposals and links of these groups that have a card in the Review, at most CAP of each; None: all groups."""
-    found = {
-        CardKind.PROPOSAL: len(find_open_proposals(groups)),
-        CardKind.DISPUTED: len(find_disputed(groups)),
-        CardKind.SENSITIVE: len(find_sensitive(groups, limit=CAP)),
-        CardKind.CONFLICT: len(find_open_links(actor, CardKind.CONFLICT, groups)),
-        CardKind.DUPLICATE: len(find_open_links(actor, CardKind.DUPLICATE, groups)),
-    }
-    return {kind: min(count, CAP) for kind, count in found.items()}
-
-
-def review_url(kind: CardKind, group: str) -> str:
+def review_url(kind: CardKind) -> str:
     """URL of the Review with the cards of a kind."""
-    filters = {"kind": str(kind)} | ({"group": group} if group else {})
-    return f"{reverse('review')}?{urlencode(filters)}"
+    return f"{reverse('review')}?{urlencode({'kind': str(kind)})}"
 
 
 @dataclass(frozen=True)
@@ -180,16 +102,13 @@ class _FirstStep:
     is_done: bool
 
 
-def first_steps(actor: Actor, seen: VisibleCensus | None) -> list[_FirstStep]:
-    """The steps of the actor, which tick themselves off; empty once all are done, or while the memories are counted."""
-    if seen is None:
-        return []
+def first_steps(actor: Actor, *, is_empty: bool) -> list[_FirstStep]:
+    """The steps of the actor, which tick themselves off; empty once all are done."""
     used, new_memory = ApiToken.objects.exclude(last_used_at=None), reverse("admin:memories_memory_add")
     used = used if actor.is_admin_of_all else used.filter(user=actor.user_id)
-    steps = [
-        _FirstStep(gettext("Connect an agent"), reverse("people:connect-client"), used.exists()),
-        _FirstStep(gettext("Store a memory"), new_memory, bool(seen.sum())),
-    ]
+    steps = [_FirstStep(gettext("Connect an agent"), reverse("people:connect-client"), used.exists())]
+    if actor.may_somewhere(WRITE):
+        steps.append(_FirstStep(gettext("Store a memory"), new_memory, not is_empty))
     if actor.is_admin_of_all:
         invited = User.objects.filter(is_active=True).order_by()[:2].count() > 1
         backups = reverse("admin:maintenance_joblock_backups")

@@ -1,1 +1,1 @@
-"""The explore pages of the admin: recall playground, graph, timeline and groups."""
+"""The explore pages of the admin: Ask, graph, timeline and groups."""

@@ -7,14 +7,16 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, JsonResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from access.actor import Actor
+from access.actor import WRITE, Actor
 from access.admin.day_range import local_moment
 from access.admin.page import render_in_site
 from access.errors import InvalidInput
 from access.groups import entered_groups
+from access.models import Group
 from access.visibility import Narrowing
 from memories.language.cleaning import parse_moment
 
@@ -84,6 +86,17 @@ def format_moment(at: datetime | None) -> str:
 def group_names(actor: Actor) -> list[str]:
     """Slugs of the groups the actor may choose."""
     return [group.slug for group in entered_groups(actor)]
+
+
+def store_url(actor: Actor, question: str, group: Group | None) -> str:
+    """URL of New memory with the group filled in and the question shown; "" if the actor may not store there."""
+    is_open = (
+        actor.may_somewhere(WRITE) if group is None else actor.may(WRITE, group.key) and not group.archived
+    )
+    if not is_open:
+        return ""
+    slug = group.slug if group is not None else ""
+    return url_with_query(reverse("admin:memories_memory_add"), group=slug, question=question)
 
 
 def url_with_query(path: str, **values: str) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 
+from loci_site.admin.explore.ask import ask
 from loci_site.admin.explore.export_list import export_list
 from loci_site.admin.explore.graph import expand_node, merge_entities
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
 from loci_site.admin.explore.palette import list_places
-from loci_site.admin.explore.playground import playground
 from loci_site.admin.explore.settings_page import settings_index, show_settings
 from loci_site.admin.explore.timeline import find_recallable
 from loci_site.admin.groups.listing import list_groups
@@ -19,7 +19,7 @@ from loci_site.admin.groups.map import TIME
 from loci_site.admin.groups.pages import old_group, old_list, old_map, show_group
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
-    ("ask/", playground, "explore_recall"),
+    ("ask/", ask, "explore_recall"),
     ("graph/", old_map, "explore_graph"),
     ("graph/around/", expand_node, "explore_around"),
     ("graph/merge/", merge_entities, "explore_merge"),

@@ -3,14 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from django import forms
 from django.contrib import messages
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from access.actor import CREATE_GROUP, Actor
@@ -19,7 +18,7 @@ from access.admin.form_errors import try_form
 from access.admin.page import render_in_site
 from access.groups import create_group, entered_groups
 from access.models import Group, Membership
-from loci_site.admin.dashboard.counts import Census, current_census, live_by_group
+from loci_site.admin.dashboard.counts import current_census, live_by_group
 from loci_site.admin.explore.page import query_text
 from loci_site.admin.groups.settings import as_themed
 from loci_site.admin.groups.tabs import HOLDS, tab_url
@@ -28,7 +27,6 @@ from memories.review.queue import CardKind, find_open_links, find_open_proposals
 from memories.types import State, Trust
 
 _SEARCHED_FROM: Final = 9  # groups; fewer are seen at once
-_NEW_DAYS: Final = 7
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def _has_name(group: Group, text: str) -> bool:
 def _cards(actor: Actor, groups: Sequence[Group]) -> list[_GroupCard]:
     """A card for each group; no query per group."""
     census = current_census()
-    live, new = (live_by_group(census), _count_new(census)) if census else ({}, Counter[int]())
+    live, new = (live_by_group(census), census.new) if census else ({}, {})
     members = defaultdict[int, list[str]](list)
     rows = Membership.objects.filter(group__in=groups, user__is_active=True).order_by("user__username")
     for key, name in rows.values_list("group_id", "user__username"):
@@ -101,7 +99,7 @@ def _cards(actor: Actor, groups: Sequence[Group]) -> list[_GroupCard]:
         _GroupCard(
             group,
             tuple(gettext(line).format(count=own[name]) for name, line in HOLDS.items() if own[name]),
-            new[group.key],
+            new.get(group.key, 0),
             review[group.key] + own[Trust.CANDIDATE],
             tuple(members[group.key]),
             last_writes.get(group.key),
@@ -109,15 +107,6 @@ def _cards(actor: Actor, groups: Sequence[Group]) -> list[_GroupCard]:
         for group in groups
         for own in [live.get(group.key, Counter())]
     ]
-
-
-def _count_new(census: Census) -> Counter[int]:
-    """The memories stored in the last days, by group."""
-    since = f"{timezone.now() - timedelta(days=_NEW_DAYS):%Y-%m-%d}"
-    found = Counter[int]()
-    for row in census.days:
-        found[row.group] += row.amount if row.day > since else 0
-    return found
 
 
 def _find_last_writes(groups: Sequence[Group]) -> dict[int, datetime]:

@@ -1,4 +1,4 @@
-// How a match of the search as you type is shown, in the palette and in the workspace.
+// How a match of the search as you type is shown, in the palette and on Ask.
 "use strict";
 window.lociMatches = {
     HOW: { spelling: window.lociText("similar spelling"), meaning: window.lociText("by meaning"), id: window.lociText("by id") },

@@ -7,7 +7,6 @@ const t = window.lociText;
 const host = document.querySelector("[data-graph]");
 const status = document.querySelector("[data-graph-status]");
 const pattern = host.dataset.url;
-const start = host.dataset.id;
 const own = pattern.match(/[0-9a-f-]{36}/)[0];
 
 const around = (id) => askJson(pattern.replace(own, id));
@@ -24,10 +23,17 @@ host.addEventListener("graph:expand", ({ detail }) => {
 });
 host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
 
-try {
-  const found = await around(start);
-  graph.add({ ...found, nodes: found.nodes.map((node) => ({ ...node, main: node.id === start })) });
-  host.dataset.ready = "true";
-} catch (fault) {
-  status.textContent = fault.message;
+async function start() {
+  try {
+    const found = await around(host.dataset.id);
+    graph.add({ ...found, nodes: found.nodes.map((node) => ({ ...node, main: node.id === host.dataset.id })) });
+    host.dataset.ready = "true";
+  } catch (fault) {
+    status.textContent = fault.message;
+  }
 }
+
+// A picture in a closed fold has no size: it is drawn when it is opened.
+const fold = host.closest("details");
+if (fold.open) start();
+else fold.addEventListener("toggle", start, { once: true });

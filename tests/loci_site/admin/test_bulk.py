@@ -25,6 +25,12 @@ def three(remember: Remember) -> list[Memory]:
     return [remember(text) for text in ("First fact.", "Second, quite another.", "A third thing entirely.")]
 
 
+def test_the_list_offers_its_actions(owner: Client, three: list[Memory]) -> None:
+    body = owner.get(LIST).content.decode()
+    assert 'name="index"' in body
+    assert 'value="forget_selected"' in body
+
+
 def test_an_action_shows_what_it_would_do_and_does_nothing(owner: Client, three: list[Memory]) -> None:
     owner.post(page(three[2], "forget"), {"reason": ""})
     shown = act(owner, "forget", *three)
@@ -154,9 +160,11 @@ def test_one_click_filters_and_one_removes(owner: Client, three: list[Memory]) -
     assert list(chips("?group=ledger&state__exact=live")) == ["group: ledger", "state: live"]
 
 
-def test_the_trash_is_in_the_sidebar_and_restores(owner: Client, three: list[Memory]) -> None:
+def test_the_trash_is_in_the_settings_and_restores(owner: Client, three: list[Memory]) -> None:
     act(owner, "forget", three[0], confirm="1")
-    address = re.findall(r'href="([^"]*state__exact=forgotten)"', owner.get("/admin/").content.decode())[0]
+    address = re.findall(
+        r'href="([^"]*state__exact=forgotten)"', owner.get("/admin/settings/").content.decode()
+    )[0]
     trash = owner.get(address)
     assert [row.pk for row in trash.context["cl"].result_list] == [three[0].pk]
     assert 'value="restore_selected"' in trash.content.decode()

@@ -1,4 +1,4 @@
-"""The dashboard's first steps tick themselves off, and cards that say nothing are left out."""
+"""Home's first steps tick themselves off, and cards that say nothing are left out."""
 
 import re
 
@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from access.models import ApiToken, Group
-from tests.loci_site.admin.conftest import Remember
+from access.models import ApiToken, Group, Membership
+from tests.loci_site.admin.conftest import Remember, browser_of
 from tests.people import make_token
 
 
@@ -38,18 +38,22 @@ def test_a_curators_list_is_shorter_and_goes(member: Client, bob: User, remember
     assert "First steps" not in member.get("/admin/").content.decode()
 
 
-def test_cards_that_say_nothing_are_left_out(owner: Client, remember: Remember) -> None:
+def test_a_reader_is_not_asked_to_store(ledger: Group) -> None:
+    vera = User.objects.create_user("vera")
+    Membership.objects.create(user=vera, group=ledger, role="viewer")
+    assert steps(browser_of(vera)) == {"Connect an agent": False}
+
+
+def test_an_empty_store_has_one_button_and_a_full_one_its_cards(owner: Client, remember: Remember) -> None:
     def headings() -> set[str]:
         found = re.findall(r'<h2 class="loci-heading"[^>]*>([^<]+)', owner.get("/admin/").content.decode())
-        return {heading.strip() for heading in found}
+        return {heading.strip() for heading in found} - {"Keyboard shortcuts"}
 
-    assert headings() == {"First steps", "Review", "Groups", "Health"}
+    assert headings() <= {"First steps", "Needs care"}
+    body = owner.get("/admin/").content.decode()
+    assert "No memories yet" in body
+    assert 'href="/admin/account/connect/">Connect your client' in body
     remember("The bell rings at noon.")
-    remember("Open the gate, then ring the bell.", type="procedural")
-    assert headings() >= {"Stored per week", "Live memories by type", "Last writes"}
-    assert not headings() & {
-        "Recalls per day",
-        "Maintenance per week",
-        "Live memories by trust",
-        "All memories by state",
-    }
+    assert headings() >= {"Asked without an answer", "Corrected this week", "Newest", "Who uses it, 7 days"}
+    assert not headings() & {"Waits for you", "Last night"}
+    assert "No memories yet" not in owner.get("/admin/").content.decode()

@@ -269,5 +269,5 @@ def test_a_pair_page_says_what_would_follow(owner: Client, remember: Remember) -
     one, two = remember("Buoys are painted in April."), remember("The master lives in the red house.")
     said = {"other": str(two.id), "content": "", "reason": "", "preview": "1"}
     page = owner.post(f"/admin/memories/memory/{one.id}/merge/", said).content.decode()
-    assert f"Recall returns {two.id} in its place" in page
+    assert f"Recall returns “{two.content}” in its place" in page
     assert fresh(one).state == "live"

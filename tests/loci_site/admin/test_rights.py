@@ -124,9 +124,12 @@ def test_a_link_is_seen_where_both_ends_are(
     )
     inside = Link.objects.create(kind=LinkKind.CONFLICT, source=mine, target=near)
     across = Link.objects.create(kind=LinkKind.CONFLICT, source=mine, target=foreign)
-    assert member.get(f"/admin/memories/link/{inside.id}/change/").status_code == 200
-    assert member.get(f"/admin/memories/link/{across.id}/change/").status_code == 404
-    assert member.post(f"/admin/memories/link/{across.id}/settle/", {"reason": ""}).status_code == 404
+    body = member.get(page(mine)).content.decode()
+    assert "Also ours, but different." in body
+    assert "Theirs." not in body
+    assert member.get(f"/admin/memories/memory/links/{inside.id}/dismiss/").status_code == 200
+    for answer in (member.get, member.post):
+        assert answer(f"/admin/memories/memory/links/{across.id}/dismiss/", {"reason": ""}).status_code == 404
     assert close_link(person(bob), inside.id, status="dismissed").settled_by == "bob"
 
 
@@ -138,7 +141,7 @@ def test_tokens_are_seen_by_their_owner(member: Client, stranger: Client, owner:
     assert ApiToken.objects.get().revoked_at is None
 
 
-@pytest.mark.parametrize("address", ["memories/memory", "access/apitoken", "memories/link"])
+@pytest.mark.parametrize("address", ["memories/memory", "access/apitoken"])
 def test_rows_are_never_deleted_by_the_admin(owner: Client, remember: Remember, address: str) -> None:
     memory = remember("stays")
     assert owner.get(page(memory, "delete")).status_code == 403
@@ -148,8 +151,8 @@ def test_rows_are_never_deleted_by_the_admin(owner: Client, remember: Remember, 
 def test_a_refusal_says_what_it_takes(stranger: Client, owner: Client, remember: Remember) -> None:
     shared = remember("Everybody's.", scope="global")
     for address, takes in (
-        ("/admin/memories/memory/add/", "the role contributor in a group"),
-        (page(shared, "edit"), "the role contributor in its group"),
+        ("/admin/memories/memory/add/", "Ask an admin of a group to make you a contributor."),
+        (page(shared, "edit"), "Ask an admin of that group to make you a contributor."),
         (page(shared, "merge"), "the right to curate in the memory"),
         ("/admin/sources/upload/add/", "the role contributor in a group. Ask"),
         ("/admin/auth/user/", "or a superuser"),

@@ -35,6 +35,24 @@ def test_a_page_asks_for_the_other_memory_and_merges(owner: Client, two: tuple[M
     assert fresh(one).state == "live"
 
 
+@pytest.mark.parametrize(
+    ("verb", "text"), [("merge", ""), ("merge", "We sit in Kreuzberg."), ("supersede", "")]
+)
+def test_the_preview_shows_which_text_remains_and_no_id(
+    owner: Client, two: tuple[Memory, Memory], verb: str, text: str
+) -> None:
+    one, other = two
+    sent = {"other": str(other.id), "content": text, "reason": "", "preview": "1"}
+    body = owner.post(page(one, verb), sent).content.decode()
+    goes, remains = body.split("This one goes")[1].split("This one remains")
+    assert one.content in goes
+    assert (text or other.content) in remains
+    consequences = remains.split('role="status"')[1].split("</div>")[0]
+    assert f"“{other.content}”" in consequences
+    assert str(other.id) not in consequences
+    assert (fresh(one).state, fresh(other).content) == ("live", other.content)
+
+
 def test_a_page_puts_one_in_anothers_place(owner: Client, two: tuple[Memory, Memory]) -> None:
     one, other = two
     owner.post(page(one, "supersede"), {"other": str(other.id), "reason": ""})
@@ -84,14 +102,17 @@ def test_a_fact_whose_successor_is_dated_ahead_is_no_former_version(
     new = remember("The office is in Bonn.", supersedes=old.id, valid_from=timezone.now() + timedelta(days=9))
     label = label_of(fresh(old))
     assert label.startswith("counts until ")
-    in_admin = owner.get(page(old)).content.decode()
-    in_workspace = owner.get(f"/app/memories/{old.id}/").content.decode()
-    for body in (in_admin, in_workspace):
-        assert label in body
-        assert str(new.id) in body  # it leads to the successor
-        for past in ("superseded</span>", "not the current version", "replaces this one", "Replaced by a newer", "Restore this version"):  # fmt: skip
-            assert past not in body
-    for listed in ("/admin/memories/memory/", "/app/?group=ledger", page(new)):
+    body = owner.get(page(old)).content.decode()
+    assert label in body
+    assert str(new.id) in body  # it leads to the successor
+    for past in (
+        "superseded</span>",
+        "not the current version",
+        "replaces this one",
+        "Restore this version",
+    ):
+        assert past not in body
+    for listed in ("/admin/memories/memory/", "/admin/ask/?group=ledger", page(new)):
         body = owner.get(listed).content.decode()
         assert label in body
         assert "superseded</span>" not in body

@@ -97,8 +97,7 @@ def ask(owner: Caller, alice: User, face: str) -> Ask:
             Agent(actor).call("recall_memory", query=question, group="ledger")
         ),
         "command, text": by_command,
-        "page": page("/app/"),
-        "playground": page("/admin/ask/"),
+        "page": page("/admin/ask/"),
     }
     return faces[face]
 
@@ -146,7 +145,6 @@ def test_a_face_for_programs_has_every_part_of_an_answer(ask: Ask, stored: dict[
         ("MCP, text", "Nothing stored in"),
         ("command, text", "Nothing relevant in ledger."),
         ("page", "No answer found"),
-        ("playground", "No answer found"),
     ],
 )
 def test_a_face_for_readers_has_every_part_of_an_answer(
@@ -193,7 +191,10 @@ def test_a_context_given_to_any_face_is_stored_and_shown(owner: Caller, alice: U
     for memory in (found := Memory.objects.all()):
         shown = owner.get(f"/memories/{memory.id}")["metadata"]
         assert shown == memory.metadata == {"context": "retro of the pelican team"}
-        assert "retro of the pelican team" in browser.get(f"/app/memories/{memory.id}/").content.decode()
+        assert (
+            "retro of the pelican team"
+            in browser.get(f"/admin/memories/memory/{memory.id}/change/").content.decode()
+        )
         assert "pelican" in json.dumps(Agent(actor).answer("memory_inspect", id=str(memory.id)))
     assert len(found) == 3
     assert {each["content"] for each in owner.post("/recall", {"query": "pelican", "group": "ledger"})["results"]} == {

@@ -7,12 +7,18 @@ from django.urls import reverse
 
 from loci_site.app.urls import urlpatterns
 from memories.models import Memory, Thread
+from tests.loci_site.admin.conftest import page as address
 from tests.loci_site.app.conftest import Remember
 
+ADD = "/admin/memories/memory/add/"
+FORM = {
+    "content": "The fence is green.",
+    "type": "semantic",
+    "group": "ledger",
+    "importance": 5,
+    "confidence": 0.7,
+}
 PAGES = {
-    "search": "",
-    "mine": "mine/",
-    "new": "new/",
     "account": "account/",
     "preferences": "account/preferences/",
     "notifications": "account/notifications/",
@@ -24,10 +30,8 @@ PAGES = {
     "conversations": "conversations/",
     "my-data": "account/data/",
 }
-FORMER = {"search", "mine", "new"}
 HELP = {"help", "help-for", "help-page"}
 OF_AN_ACCOUNT = {"end-session"}
-OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
 OF_A_CONVERSATION = {
     "conversation": "",
     "move-conversation": "move/",
@@ -40,21 +44,16 @@ OPEN = {"home", "login", "logout", "invited", "oidc", "oidc-callback"}
 
 
 def place_of(name: str) -> str:
-    """The former address of a page that is not in the site's frame yet, else the one in it."""
-    return f"/{'app' if name in FORMER else 'admin'}/{PAGES[name]}"
-
-
-def address(memory: Memory, name: str = "memory") -> str:
-    return f"/app/memories/{memory.id}/{OF_A_MEMORY[name]}"
+    return f"/admin/{PAGES[name]}"
 
 
 def test_every_address_is_known_to_these_tests() -> None:
-    assert {pattern.name for pattern in urlpatterns if pattern.name} == OPEN | set(PAGES) | set(
-        OF_A_MEMORY
+    assert {pattern.name for pattern in urlpatterns if pattern.name} == OPEN | set(
+        PAGES
     ) | OF_AN_ACCOUNT | HELP | set(OF_A_CONVERSATION)
 
 
-@pytest.mark.parametrize("place", [*map(place_of, PAGES), "/app/memories/x/"])
+@pytest.mark.parametrize("place", [place_of(name) for name in PAGES])
 def test_nobody_is_led_to_the_login_and_back(client: Client, db: None, place: str) -> None:
     answer = client.get(place)
     assert (answer.status_code, answer.headers["Location"]) == (302, f"/login/?next={place}")
@@ -84,7 +83,7 @@ def test_guessing_passwords_is_slowed_down_and_said(client: Client, bob: User) -
     assert "_auth_user_id" not in client.session
 
 
-@pytest.mark.parametrize(("name", "of_member", "of_viewer"), [("memory", 200, 200), ("correct", 200, 403), ("flag", 200, 403)])  # fmt: skip
+@pytest.mark.parametrize(("name", "of_member", "of_viewer"), [("change", 200, 200), ("edit", 200, 403), ("dispute", 200, 403)])  # fmt: skip
 def test_what_may_be_done_with_a_memory(
     remember: Remember, member: Client, viewer: Client, stranger: Client, name: str, of_member: int, of_viewer: int
 ) -> None:  # fmt: skip
@@ -122,9 +121,9 @@ def test_who_may_not_write_changes_nothing_by_posting_either(
 ) -> None:
     memory, client = remember("The port is 8081."), request.getfixturevalue(who)
     before = list(Memory.objects.values())
-    client.post("/app/new/", {"content": "x", "type": "semantic", "group": "ledger", "scope": "group"})
-    client.post(address(memory, "correct"), {"content": "y", "tags": "", "version": 1})
-    client.post(address(memory, "flag"), {"reason": "z"})
+    client.post(ADD, FORM)
+    client.post(address(memory, "edit"), FORM | {"version": 1})
+    client.post(address(memory, "dispute"), {"reason": "z"})
     assert list(Memory.objects.values()) == before
 
 
@@ -135,33 +134,32 @@ def test_searches_and_lists_hold_nothing_foreign(
     remember("The blue port is 8081.")
     shared = "The blue house is in Lisbon."
     remember(shared, scope="global", group="garden")
-    for place in ("/app/?q=blue", "/app/", "/app/mine/"):
+    for place in ("/admin/ask/?q=blue", "/admin/ask/", "/admin/memories/memory/?mine=1"):
         for client in (member, viewer, stranger):
             assert " 4711" not in client.get(place).content.decode()
-    assert "8081" in member.get("/app/?q=blue+port").content.decode()
-    assert " 8081" not in stranger.get("/app/?q=blue").content.decode()
-    assert shared in stranger.get("/app/?q=blue").content.decode()
+    assert "8081" in member.get("/admin/ask/?q=blue+port").content.decode()
+    assert " 8081" not in stranger.get("/admin/ask/?q=blue").content.decode()
+    assert shared in stranger.get("/admin/ask/?q=blue").content.decode()
 
 
 def test_a_group_one_may_not_enter_is_not_found(remember: Remember, member: Client) -> None:
-    answer = member.get("/app/?group=garden")
+    answer = member.get("/admin/ask/?group=garden")
     assert answer.status_code == 404
     assert "garden" in answer.content.decode()
 
 
 def test_storing_for_a_foreign_group_is_refused_at_the_field(remember: Remember, member: Client) -> None:
-    form = {"content": "The fence is green.", "type": "semantic", "group": "garden", "scope": "group"}
-    assert member.post("/app/new/", form).status_code == 422
+    assert member.post(ADD, FORM | {"group": "garden"}).status_code == 422
     assert not Memory.objects.filter(content="The fence is green.").exists()
 
 
 def test_who_only_reads_is_told_how_to_get_the_right(viewer: Client) -> None:
-    answer = viewer.get("/app/new/")
+    answer = viewer.get(ADD)
     assert answer.status_code == 403
     assert "contributor" in answer.content.decode()
 
 
-@pytest.mark.parametrize("name", [*sorted(FORMER), "login"])
+@pytest.mark.parametrize("name", ["login"])
 def test_each_page_allows_itself_nothing_from_elsewhere_and_nothing_inline(member: Client, name: str) -> None:
     answer = member.get(reverse(f"people:{name}"))
     policy = dict(
@@ -175,7 +173,7 @@ def test_each_page_allows_itself_nothing_from_elsewhere_and_nothing_inline(membe
     assert body.count("<script") == body.count("<script src=")
 
 
-@pytest.mark.parametrize("name", sorted(PAGES.keys() - FORMER))
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_ones_own_is_in_no_cache_and_runs_nothing_inline(member: Client, name: str) -> None:
     answer = member.get(reverse(f"people:{name}"))
     assert answer.headers["Cache-Control"] == "no-store, private"
@@ -187,10 +185,19 @@ def test_a_page_of_ones_own_is_in_no_cache_and_runs_nothing_inline(member: Clien
     ("old", "new"),
     [
         ("/app/account/?x=1", "/admin/account/?x=1"),
+        ("/app/memories/7/", "/admin/memories/memory/7/change/"),
+        ("/app/memories/7/correct/", "/admin/memories/memory/7/edit/"),
+        ("/app/memories/7/flag/", "/admin/memories/memory/7/dispute/"),
+        ("/app/new/", "/admin/memories/memory/add/"),
+        ("/app/mine/", "/admin/memories/memory/?mine=1"),
+        ("/app/mine/?p=2", "/admin/memories/memory/?mine=1&p=2"),
+        ("/admin/memories/link/", "/admin/review/"),
+        ("/admin/memories/link/7/change/", "/admin/review/"),
         ("/app/account/tokens/new/", "/admin/access/apitoken/add/"),
         ("/app/conversations/7/move/", "/admin/conversations/7/move/"),
         ("/help/how-to/review/", "/admin/help/how-to/review/"),
         ("/help/", "/admin/help/"),
+        ("/app/?q=sail", "/admin/ask/?q=sail"),
         ("/admin/explore/recall/?q=sail&group=ledger", "/admin/ask/?q=sail&group=ledger"),
         ("/admin/explore/groups/ledger/", "/admin/groups/ledger/"),
         ("/admin/explore/settings/", "/admin/settings/instance/"),
@@ -205,8 +212,7 @@ def test_former_addresses_lead_on_for_good(client: Client, old: str, new: str) -
 
 @pytest.mark.parametrize("method", ["put", "delete", "patch"])
 def test_other_methods_are_not_taken(member: Client, method: str) -> None:
-    for place in ("/app/", "/app/new/", "/app/mine/"):
-        assert getattr(member, method)(place).status_code == 405
+    assert getattr(member, method)("/app/").status_code == 405
 
 
 def test_the_admin_asks_for_a_password_on_the_page_for_everybody(client: Client, db: None) -> None:

@@ -59,7 +59,9 @@ def test_the_same_words_are_one_question_in_each_group(
     assert own.group == "garden"
 
 
-def test_a_question_that_has_an_answer_now_is_not_missed_any_more(alice: User, ledger: Group, ask: Ask) -> None:
+def test_a_question_that_has_an_answer_now_is_not_missed_any_more(
+    alice: User, ledger: Group, ask: Ask
+) -> None:
     ask("deploy port", ledger, missed=True)
     ask("deploy host", ledger, missed=True)
     ask("the deploy port", ledger)

@@ -99,7 +99,7 @@ def test_what_protects_it_is_told_and_has_no_fall_ahead(ledger: Group, alice: Us
         verify(person(alice), memory.id)
     curve = curve_of(memory, 2)
     assert curve.line.endswith("0.80 today; does not decay: pinned, verified")
-    assert (curve.below_at, curve.drawing.ahead) == (None, "")
+    assert curve.below_at is None
     assert [move.what for move in curve.moves] == ["stored", "pinned", "verified"]
     with at(3):
         unpin(person(alice), memory.id)
@@ -128,14 +128,13 @@ def test_without_its_log_the_beginning_is_unknown_and_the_end_is_not(ledger: Gro
         curve = inspect_memory(operator(), memory.id).curve
     assert curve.points == [(day(3), 0.6)]
     assert curve.line.startswith("confidence unknown (2026-05-01 stored) → 0.60 today")
-    assert curve.drawing.past.startswith("M")
 
 
 def test_the_curve_asks_nothing(ledger: Group, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     memory = fresh(store())
     entries = list(AuditEntry.objects.filter(memory_id=memory.id).select_related("payload_row"))
     with django_assert_num_queries(0):
-        assert confidence_curve(memory, [memory], entries).drawing.past
+        assert confidence_curve(memory, [memory], entries).points
 
 
 @pytest.mark.parametrize("type_", ["episodic", "semantic"])

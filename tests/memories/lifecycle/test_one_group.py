@@ -186,10 +186,10 @@ def test_the_page_says_superseded_and_no_more(
 ) -> None:
     old, new = torn(ledger, garden)
     client.force_login(bob)
-    page = client.get(f"/app/memories/{old.id}/").content.decode()
+    page = client.get(f"/admin/memories/memory/{old.id}/change/").content.decode()
     assert not [word for word in (SECRET, str(new.id), "garden") if word in page]
     assert "newer memory" in page
-    assert client.get(f"/app/memories/{old.id}/correct/").status_code in (403, 404)
+    assert client.get(f"/admin/memories/memory/{old.id}/edit/").status_code in (403, 404)
 
 
 def test_rest_names_no_version_of_a_closed_group(

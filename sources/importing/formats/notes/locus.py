@@ -20,7 +20,7 @@ from sources.importing.reading.values import text_of
 ENDINGS: Final = (".locus",)
 ID: Final = re.compile(r"locus-\d{8}-[\w-]+")
 STANDING: Final = "CLAUDE.md"  # a room's instructions
-TITLE_CHARS: Final = 60
+_TITLE_CHARS: Final = 60
 _HEADING: Final = re.compile(r"\A\s*# (.+)\n+")
 
 
@@ -74,9 +74,9 @@ def without_title(body: str) -> str:
 def title_of(content: str) -> str:
     """A title for a text: its first line, cut at a word."""
     line = " ".join(content.strip().split("\n", 1)[0].split()).strip("# ")
-    if len(line) <= TITLE_CHARS:
+    if len(line) <= _TITLE_CHARS:
         return line
-    cut = line[:TITLE_CHARS].rsplit(" ", 1)[0]
+    cut = line[:_TITLE_CHARS].rsplit(" ", 1)[0]
     return f"{cut} …"
 
 
