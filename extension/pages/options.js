@@ -14,7 +14,7 @@ async function show() {
   at("pair").hidden = status.isPaired;
   at("user").textContent = status.user;
   at("server-link").textContent = status.server;
-  if (status.isPaired) at("server-link").href = `${status.server}/app/account/`;
+  if (status.isPaired) at("server-link").href = `${status.server}/admin/account/`;
   at("waiting").textContent = waitingText(status);
   at("paused").checked = status.paused;
   at("shortcut").checked = status.shortcut;

@@ -29,10 +29,10 @@ export function resultItem(item, server) {
   return element("li", {}, link);
 }
 
-/** Where a found thing can be read; addresses that are not https lead to the workspace. */
+/** Where a found thing can be read; addresses that are not https lead to Loci's own pages. */
 function addressOf(item, server) {
   if (/^https:\/\//.test(item.url)) return item.url;
-  return item.kind === "memory" ? `${server}/app/memories/${encodeURIComponent(item.id)}/` : `${server}/app/conversations/`;
+  return item.kind === "memory" ? `${server}/admin/memories/memory/${encodeURIComponent(item.id)}/change/` : `${server}/admin/conversations/`;
 }
 
 /** A text with its ranges marked; ranges count whole characters. */

@@ -1,1 +1,1 @@
-"""The workspace, for everyone with an account: log in, search, read, store, correct, flag. Curating is the admin's."""
+"""The ways in, and each person's own pages: account, conversations, help; in the one site's frame."""

@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
@@ -46,6 +47,12 @@ def _day_bound(text: str, *, field: str, more_days: int) -> datetime | None:
     return parse_moment(text, field=field, zone=zone) if text else None
 
 
+def _render(request: HttpRequest, page: str, context: dict[str, Any]) -> HttpResponse:
+    """A page of conversations, with the way back to their list."""
+    way = {"list_name": gettext("Conversations"), "list_url": reverse("people:conversations")}
+    return render_in_site(request, f"admin/conversations/{page}.html", way | context)
+
+
 @framed_page
 @require_GET
 def conversations(request: HttpRequest) -> HttpResponse:
@@ -73,7 +80,7 @@ def conversations(request: HttpRequest) -> HttpResponse:
         "platforms": sorted(platforms.order_by("platform")),
         "more": f"{request.path}?{urlencode(rest)}" if page.next else "",
     }
-    return render_in_site(request, "admin/conversations/list.html", context)
+    return _render(request, "list", context)
 
 
 @framed_page
@@ -93,7 +100,7 @@ def conversation(request: HttpRequest, id_: str) -> HttpResponse:
         "tags": ", ".join(thread.tags),
         "more": f"{request.path}?after={found.next}" if found.next is not None else "",
     }
-    return render_in_site(request, "admin/conversations/page.html", context)
+    return _render(request, "page", context)
 
 
 @framed_page
@@ -129,14 +136,14 @@ def remove(request: HttpRequest, id_: str) -> HttpResponse:
         line = ngettext("Deleted, with {count} turn.", "Deleted, with {count} turns.", gone.memories)
         messages.success(request, line.format(count=gone.memories))
         context = {"title": gettext("Deleted"), "thread": gone.thread}
-        return render_in_site(request, "admin/conversations/deleted.html", context)
+        return _render(request, "deleted", context)
     [found] = with_counts(actor, (find_conversation(actor, id_, right=WRITE),))
     context = {
         "title": gettext("Delete a conversation"),
         "found": found,
         "may_purge": actor.may(CURATE, found.thread.group_id),
     }
-    return render_in_site(request, "admin/conversations/delete.html", context)
+    return _render(request, "delete", context)
 
 
 @framed_page
@@ -146,7 +153,7 @@ def destroy(request: HttpRequest, id_: str) -> HttpResponse:
     purged = purge(actor, id_, dry_run=not is_decided)
     title = gettext("Purged") if is_decided else gettext("Purge a conversation")
     context = {"title": title, "purged": purged}
-    return render_in_site(request, "admin/conversations/purge.html", context)
+    return _render(request, "purge", context)
 
 
 @framed_page

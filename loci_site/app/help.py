@@ -118,9 +118,9 @@ def help_page(request: HttpRequest, doc: str) -> HttpResponse:
     page = all_pages().get(doc)
     if page is None:
         raise Http404
-    return render_in_site(
-        request, "admin/help/page.html", {"title": page.title, "html": render_markdown(doc)}
-    )
+    context = {"title": page.title, "html": render_markdown(doc)}
+    way = {"list_name": gettext("Help"), "list_url": reverse("people:help")}
+    return render_in_site(request, "admin/help/page.html", way | context)
 
 
 @framed_page

@@ -10,18 +10,16 @@ from django.contrib.auth.models import User
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
 from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from access.actor import WRITE, Via
-from access.admin.caller import actor_of
+from access.actor import Via
 from access.admin.page import render_in_site
 from access.errors import LociError, NotFound
-from access.groups import entered_groups
 
 get_or_post = require_http_methods(["GET", "POST"])
+_SITE: Any = admin.site  # LociAdminSite, whose module imports this one through the login
 P = ParamSpec("P")
 # All assets are this server's own files: no inline script or style, no other host.
 POLICY = (
@@ -43,25 +41,6 @@ def secured(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
     return with_headers
 
 
-def workspace_page(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponseBase],
-) -> Callable[..., HttpResponseBase]:
-    """Require a login, render a service's refusal as a page, and secure the response."""
-
-    @wraps(view)
-    def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        request.loci_via = Via.APP  # type: ignore[attr-defined]  # read by actor_of()
-        try:
-            return view(request, *args, **kwargs)
-        except LociError as refusal:
-            if refusal.field == "id":  # of the address: its hint is for agents
-                refusal = NotFound(gettext("Not found, or you don't have access."))
-            context = {"title": refusal.message, "refusal": refusal}
-            return render_page(request, "people/refused.html", context, status=refusal.status)
-
-    return secured(login_required(with_refusals, login_url=reverse_lazy("people:login")))
-
-
 def framed_page(
     view: Callable[Concatenate[HttpRequest, P], HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
@@ -75,34 +54,19 @@ def framed_page(
         except LociError as refusal:
             if refusal.field == "id":  # of the address: its hint is for agents
                 refusal = NotFound(gettext("Not found, or you don't have access."))
-            response = admin.site.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
+            response = _SITE.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
         except Http404:
-            response = admin.site.render_refusal(
-                request, 404, gettext("Not found, or you don't have access.")
-            )
+            response = _SITE.render_refusal(request, 404, gettext("Not found, or you don't have access."))
         response["Cache-Control"] = "no-store, private"
         return response
 
     return login_required(with_refusals, login_url=reverse_lazy("people:login"))
 
 
-def render_form(
-    request: HttpRequest, form: BaseForm, *, title: str, button: str, back: str = "people:account"
-) -> HttpResponse:
-    """The form's page; status 422 if the form has errors. *Cancel* leads to the page `back`."""
-    context = {"title": title, "form": form, "button": button, "back": reverse(back)}
+def render_form(request: HttpRequest, form: BaseForm, *, title: str, button: str) -> HttpResponse:
+    """The form's page; status 422 if the form has errors. *Cancel* leads to the account."""
+    context = {"title": title, "form": form, "button": button, "back": reverse("people:account")}
     return render_in_site(request, "admin/loci/form.html", context, status=422 if form.errors else 200)
-
-
-def render_page(
-    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
-) -> HttpResponse:
-    frame = {
-        "may_store": bool(entered_groups(actor_of(request), WRITE)),
-        "user": request.user,
-        "preference": getattr(request, "loci_preference", None),
-    }
-    return render(request, template, frame | context, status=status)
 
 
 def own_user(request: HttpRequest) -> User:

@@ -46,7 +46,7 @@ urlpatterns = [
     path("admin/conversations/<str:id_>/delete/", remove, name="delete-conversation"),
     path("admin/conversations/<str:id_>/purge/", destroy, name="purge-conversation"),
     path("admin/conversations/<str:id_>/restore/", restore, name="restore-conversation"),
-    # Those above that are gone lead on too.
+    # Former addresses.
     *(
         path(f"{former}<path:rest>", moved)
         for former in ("app/", "help/", "admin/explore/", "admin/memories/link/")

@@ -137,12 +137,12 @@ def test_pages_for_superusers_are_for_nobody_else(world: World) -> None:
     wrong = []
     for face in pages("superuser"):
         address = f"/{re.sub('<[^>]+>', str(world.users['owner'].pk), face.name)}"
-        for name, client in people(world):
-            status, leads, _ = shown(client, address)
+        for (name, client), posted in product(people(world), (False, True)):
+            status, leads, _ = shown(client, address, posted=posted)
             # A row's short address leads on; Django leads from a row that is not there to the dashboard.
             leads_on = status == 302 and (leads.endswith("/change/") or leads == "/admin/")
             if status not in (403, 404, 405) and not leads_on:
-                wrong.append((face.name, name, status))
+                wrong.append((face.name, name, posted, status))
     assert wrong == []
 
 

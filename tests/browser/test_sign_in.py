@@ -37,7 +37,6 @@ def site(seeded_home: Path, provider: str, tmp_path_factory: pytest.TempPathFact
         "LOCI_SIGN_IN_OIDC_LABEL": "Example",
         "LOCI_SIGN_IN_CREATE": "true",
         "LOCI_SIGN_IN_GROUPS": "leads=ledger:curator",
-        "LOCI_SIGN_IN_CURATORS": "leads",
         "LOCI_MAIL_HOST": "mail.example.org",
         "LOCI_MAIL_FROM": "loci@example.org",
         "LOCI_NOTIFICATIONS_WEBHOOK_HOSTS": "127.0.0.1",

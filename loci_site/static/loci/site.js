@@ -1,11 +1,9 @@
 // What every page of the site shares: the theme of the account, and the keys. Without it links and forms still work.
 "use strict";
 (() => {
-    // unfold keeps a theme in each browser. The account's, which it wrote as the page's class, counts everywhere.
-    const root = document.documentElement;
-    const theme = ["light", "dark", "auto"].find((name) => root.classList.contains(name)) || "auto";
+    // unfold keeps a theme in each browser. The account's, which is the page's class, counts everywhere.
+    const theme = ["light", "dark"].find((name) => document.documentElement.classList.contains(name)) || "auto";
     localStorage.setItem("_x_adminTheme", JSON.stringify(theme));
-    root.classList.remove(theme);
 
     const ROWS = "main :is(a.loci-row, #result_list tbody th a, [data-row])";
     const GO_MS = 1500; // "g" was pressed: the next key within this time names an entry, whatever it means on the page
@@ -63,12 +61,6 @@
     });
 
     document.addEventListener("click", (event) => { if (event.target.closest("[data-keys]")) keys().showModal(); });
-    document.addEventListener("DOMContentLoaded", () => {
-        const hint = document.querySelector("[data-zone-hint]"), zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-        if (!hint || !zone || zone === (document.getElementById("id_time_zone").value || "UTC")) return;
-        hint.querySelector("span").textContent = zone;
-        hint.hidden = false;
-    });
     // Send a form once, however often its button is pressed.
     document.addEventListener("submit", (event) => setTimeout(() => {
         if (event.defaultPrevented || !event.target.matches("form[data-once]")) return;

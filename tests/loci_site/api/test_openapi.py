@@ -104,8 +104,8 @@ def test_the_page_of_documents_loads_nothing_from_elsewhere(client: Client) -> N
     loaded.feed(page)
     assert len(loaded.addresses) >= 3
     for address in loaded.addresses:
-        assert address.startswith(("/static/ninja/", "/static/loci/", "/app/")), address
-        assert client.get(address).status_code == (302 if address == "/app/" else 200)
+        assert address.startswith(("/static/ninja/", "/static/loci/", "/admin/")), address
+        assert client.get(address).status_code == (302 if address == "/admin/" else 200)
     assert "<title>Loci REST API</title>" in page
     # The page's own script would else ask a public service to check the document.
     assert '"validatorUrl": null' in page

@@ -181,11 +181,12 @@ def test_off_loopback_hosts_must_be_listed(tmp_path: Path, host: str) -> None:
 
 def test_a_former_setting_is_named_and_ignored(tmp_path: Path) -> None:
     env = write(tmp_path, "[storage]\nnear_cosine = 0.9\n[server]\nport = 9000\n")
-    env |= {"LOCI_HOOKS_START_TOKENS": "200"}
+    env |= {"LOCI_HOOKS_START_TOKENS": "200", "LOCI_SIGN_IN_CURATORS": "leads"}
     assert load_config(env).server.port == 9000
     assert removed_settings(tmp_path / "config.toml", env) == [
         "storage.near_cosine",
         "LOCI_HOOKS_START_TOKENS",
+        "LOCI_SIGN_IN_CURATORS",
     ]
     assert removed_settings(tmp_path / "config.toml", {"LOCI_HOME": str(tmp_path)}) == ["storage.near_cosine"]
     (error,) = errors_of(write(tmp_path, "[storage]\nnear_cosin = 0.9\n"))
