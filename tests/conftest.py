@@ -18,6 +18,7 @@ from tests.fresh_homes import migrated
 from tests.postgres import copy_template
 from tests.settings import HOME, IS_ENCRYPTED, IS_POSTGRES, MODELS
 
+WEIGHTS = MODELS.parent / "weights"
 ON_SQLITE, ON_PLAIN = "of SQLite alone: ", "of a plain store alone: "
 # Set by .ci/run: a machine that must run everything shall not pass because something was left out.
 NO_SKIP = os.environ.get("LOCI_TEST_NO_SKIP") == "1"
@@ -33,6 +34,29 @@ def no_waiting_recalls() -> Iterator[None]:
     # Not imported for a test that does not need Django.
     if counting := sys.modules.get("memories.recall_log"):
         counting.COUNTER._pending.clear()
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """A folder with the two published files: fetched once for this checkout, as an installation would."""
+    # Not imported for a test that does not need Django.
+    from memories.embedding.install import locked_folder
+    from memories.embedding.install.sources import SourceFailed, default_sources
+    from memories.embedding.manifest import TOKENIZER_FILE, WEIGHTS_FILE
+
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
+    with locked_folder(WEIGHTS):
+        reasons = []
+        for source in default_sources(WEIGHTS / ".download", hub=True):
+            if (WEIGHTS / WEIGHTS_FILE).is_file() and (WEIGHTS / TOKENIZER_FILE).is_file():
+                return WEIGHTS
+            try:
+                source.fetch(WEIGHTS, lambda there, total: None)
+            except SourceFailed as error:
+                reasons.append(str(error))
+    if not (WEIGHTS / WEIGHTS_FILE).is_file():
+        pytest.skip(f"the published weights cannot be fetched: {' '.join(reasons)}")
+    return WEIGHTS
 
 
 @pytest.fixture(scope="session")

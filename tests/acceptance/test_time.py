@@ -92,7 +92,7 @@ def test_every_face_names_what_is_coming_beside_today_s_fact(
     assert pack.text.index(TODAY) < pack.text.index("from 3 June 2026:") < pack.text.index(LATER)
     browser = Client()
     browser.force_login(house.user)
-    page = browser.get("/app/", {"q": QUESTION, "group": "ledger"}).content.decode()
+    page = browser.get("/admin/ask/", {"q": QUESTION, "group": "ledger"}).content.decode()
     assert f"from 3 June 2026: {LATER}" in page
     by_id = recall(house.person, RecallRequest(ids=(new.id,)))
     assert [(item.memory.key, item.coming) for item in by_id.items] == [(old.key, new)]

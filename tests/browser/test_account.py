@@ -27,7 +27,7 @@ def test_a_member_connects_an_agent_and_revokes_its_token(page_as: PageAs, site:
     page.get_by_role("link", name="Done").click()
     page.get_by_role("link", name="Make a token").click()
     page.get_by_label("Name").fill("laptop")
-    page.get_by_label("Client").select_option("Claude Code")
+    page.get_by_label("Client", exact=True).select_option("Claude Code")
     axe(page)
     page.get_by_role("button", name="Create the token").click()
     page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")

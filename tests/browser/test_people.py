@@ -1,4 +1,4 @@
-"""The workspace: logging in, searching, storing, correcting, flagging; by hand and by keyboard."""
+"""What a member does: logging in, searching, storing, correcting, flagging; by hand and by keyboard."""
 
 from collections.abc import Callable
 
@@ -12,15 +12,15 @@ from tests.browser.watching import Guard, grave_faults
 Check = Callable[[Page], None]
 
 
-def test_the_first_login_leads_a_member_to_the_search(page_as: PageAs) -> None:
+def test_the_first_login_leads_a_member_home(page_as: PageAs) -> None:
     page = page_as(None)
     page.goto("/")
     expect(page).to_have_url("/login/")
     page.get_by_label("Name").fill("mia")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    expect(page).to_have_url("/app/")
-    expect(page.get_by_role("heading", name="Newest in Ledger service")).to_be_visible()
+    expect(page).to_have_url("/admin/")
+    expect(page.get_by_role("heading", name="Newest")).to_be_visible()
 
 
 def test_the_guard_itself_hears_an_error_and_a_request_elsewhere(page_as: PageAs, guard: Guard) -> None:
@@ -35,7 +35,7 @@ def test_the_guard_itself_hears_an_error_and_a_request_elsewhere(page_as: PageAs
 
 def test_axe_itself_finds_a_picture_without_words(page_as: PageAs) -> None:
     page = page_as("mia")
-    page.goto("/app/")
+    page.goto("/admin/ask/")
     assert grave_faults(page) == []
     page.evaluate("document.querySelector('main').append(new Image())")
     assert [fault.split(":")[0] for fault in grave_faults(page)] == ["critical image-alt"]
@@ -102,8 +102,9 @@ def test_a_stranger_is_told_why_there_is_nothing_and_finds_no_foreign_memory(
     guard.allow("404")
     id_ = site.store("The safe opens with 4711.")
     page = page_as("charlie")
-    page.goto("/app/?q=safe")
+    page.goto("/admin/groups/")
     expect(page.get_by_text("You belong to no group yet")).to_be_visible()
+    page.goto("/admin/ask/?q=safe")
     expect(page.get_by_text("4711")).to_have_count(0)
     axe(page)
     answer = page.goto(f"/admin/memories/memory/{id_}/change/")
@@ -116,29 +117,27 @@ def test_the_keyboard_alone_searches_opens_flags_and_comes_back(page_as: PageAs,
     site.store("Zebra crossings are repainted in May.")
     site.store("Zebra finches live in the atrium.")
     page = page_as("mia")
-    page.goto("/app/mine/")
-    page.keyboard.press("/")
-    page.wait_for_url("**/app/")
+    page.goto("/admin/memories/memory/?mine=1")
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url("**/admin/ask/")
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.type("zebra")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=zebra**")
-    first, second = page.locator("a.line").nth(0), page.locator("a.line").nth(1)
+    rows = page.locator("a.loci-row")
     page.keyboard.press("j")
-    expect(first).to_be_focused()
+    expect(rows.nth(0)).to_be_focused()
     page.keyboard.press("j")
-    expect(second).to_be_focused()
+    expect(rows.nth(1)).to_be_focused()
     page.keyboard.press("k")
-    expect(first).to_be_focused()
+    expect(rows.nth(0)).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url("**/admin/memories/memory/*/change/")
     page.keyboard.press("f")
-    page.wait_for_url("**/flag/")
-    expect(page.get_by_label("What is wrong with it?")).to_be_focused()
-    page.keyboard.press("Escape")
-    page.keyboard.press("u")
-    page.wait_for_url("**/admin/memories/memory/*/change/")
+    page.wait_for_url("**/dispute/")
+    page.go_back()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
@@ -169,8 +168,8 @@ def test_logging_out_ends_it(page_as: PageAs, axe: Check) -> None:
     page.get_by_label("Name").fill("vera")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Password").press("Enter")
-    page.wait_for_url("**/app/")
-    page.get_by_label("Account of vera").click()
+    page.wait_for_url("**/admin/")
+    page.get_by_role("button", name="Account of vera").click()
     page.get_by_role("button", name="Log out").click()
     page.wait_for_url("**/login/")
     page.goto("/admin/account/")

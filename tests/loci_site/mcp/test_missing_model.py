@@ -17,10 +17,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from memories.embedding.manifest import MINILM
 from tests.loci_site.mcp.answers import text_of
 from tests.loci_site.mcp.processes import environment_of, make_home, stdio_command
-from tests.settings import MODELS
 
 pytestmark = [pytest.mark.server, pytest.mark.model]
-WEIGHTS = MODELS.parent / "weights"
 KEYWORDS = "Degraded: keyword only"
 
 
@@ -77,10 +75,11 @@ def hub() -> Any:
         server.shutdown()
 
 
-@pytest.mark.skipif(not WEIGHTS.is_dir(), reason="the published weights are not here")
-def test_a_model_is_fetched_once_and_then_answers_by_meaning(home: Path, tmp_path: Path) -> None:
+def test_a_model_is_fetched_once_and_then_answers_by_meaning(
+    home: Path, weights: Path, tmp_path: Path
+) -> None:
     source = tmp_path / "source"
-    shutil.copytree(WEIGHTS, source)
+    shutil.copytree(weights, source)
     answers = answers_until(home, f"!{KEYWORDS}", LOCI_EMBEDDING_HUB="true", LOCI_MODEL_DIR=str(source))
     assert "Degraded: keyword only: the embedding model is being fetched." in answers[0]
     assert all("4817" in answer for answer in answers)

@@ -1,4 +1,4 @@
-"""The installed model, the published weights, and folders to install into."""
+"""The installed model, and folders to install into."""
 
 import shutil
 from pathlib import Path
@@ -6,15 +6,11 @@ from pathlib import Path
 import pytest
 
 from memories.embedding import Encoder, ModelUnavailable, get_encoder, install
-from memories.embedding.install import locked_folder
 from memories.embedding.install.graph import build_graph
-from memories.embedding.install.sources import SourceFailed, default_sources
 from memories.embedding.loader import ModelFolder
 from memories.embedding.manifest import MINILM, TOKENIZER_FILE, WEIGHTS_FILE
 from memories.embedding.model import OnnxSession, TextTokenizer
 from tests.settings import MODELS
-
-WEIGHTS = MODELS.parent / "weights"
 
 
 @pytest.fixture(scope="session")
@@ -35,24 +31,6 @@ def installed() -> ModelFolder:
 @pytest.fixture(scope="session")
 def tokenizer(installed: ModelFolder) -> TextTokenizer:
     return TextTokenizer(installed.tokenizer)
-
-
-@pytest.fixture(scope="session")
-def weights() -> Path:
-    """A folder with the two published files: fetched once for this checkout, as an installation would."""
-    WEIGHTS.mkdir(parents=True, exist_ok=True)
-    with locked_folder(WEIGHTS):
-        reasons = []
-        for source in default_sources(WEIGHTS / ".download", hub=True):
-            if (WEIGHTS / WEIGHTS_FILE).is_file() and (WEIGHTS / TOKENIZER_FILE).is_file():
-                return WEIGHTS
-            try:
-                source.fetch(WEIGHTS, lambda there, total: None)
-            except SourceFailed as error:
-                reasons.append(str(error))
-    if not (WEIGHTS / WEIGHTS_FILE).is_file():
-        pytest.skip(f"the published weights cannot be fetched: {' '.join(reasons)}")
-    return WEIGHTS
 
 
 @pytest.fixture(scope="session")
