@@ -25,7 +25,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.form_errors import try_form
-from access.admin.page import NamedList, Secret, WordedForm, render_in_site, render_secrets
+from access.admin.page import NamedList, Secret, render_in_site, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.groups import entered_groups
 from access.models import Membership, Role
@@ -228,7 +228,7 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return user
 
 
-FIELD_WORDS = {
+_FIELD_WORDS = {
     "username": (pgettext_lazy("login", "Name"), gettext_lazy("The person logs in with it.")),
     "is_active": (
         gettext_lazy("Active"),
@@ -256,15 +256,14 @@ class _SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(User)
-class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+class PersonAdmin(_InvitationPages, NamedList, UserAdmin, _SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
     """User accounts. Rights in a group come from its member list, not from Django's permissions."""
 
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
     change_form_template = "admin/auth/user/page.html"
     list_name = gettext_lazy("People")
-    field_words = FIELD_WORDS
-    page_titles: ClassVar[Any] = {"change": gettext_lazy("Person")}
+    compressed_fields = False  # labels on top
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
@@ -274,6 +273,19 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
         (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Django's form field, with a line that says what it is for."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in _FIELD_WORDS:
+            field.label, field.help_text = _FIELD_WORDS[db_field.name]
+        return field
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        answer: HttpResponse = super().change_view(request, object_id, form_url, {"title": gettext("Person")})
+        return answer
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The users with their groups, in two queries."""

@@ -27,7 +27,7 @@ from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
 from access.admin.day_range import UtcMoment
 from access.admin.form_errors import try_form
-from access.admin.page import PageAdmin, Secret, render_secrets
+from access.admin.page import LociAdmin, Secret, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.connect import connect_lines
 from access.groups import entered_groups
@@ -178,7 +178,7 @@ class _TokenForm(forms.Form):
 
 
 @admin.register(ApiToken)
-class TokenAdmin(PageAdmin):
+class TokenAdmin(LociAdmin):
     """The user's own tokens; a superuser sees all tokens."""
 
     list_name = gettext_lazy("Tokens")

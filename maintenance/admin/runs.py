@@ -21,7 +21,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidge
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_words, join_list
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from access.audit.operations import BATCHES
 from access.audit_search import find_visible_row
 from access.errors import LociError
@@ -94,7 +94,7 @@ class _CycleForm(forms.Form):
 
 
 @admin.register(Run)
-class RunAdmin(PageAdmin):
+class RunAdmin(LociAdmin):
     """Maintenance runs in the user's groups; runs over all groups are for superusers."""
 
     list_name = gettext_lazy("Maintenance runs")

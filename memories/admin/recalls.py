@@ -11,7 +11,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, start_column
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
 from memories.browse.recalls import visible_recalls, with_hits
@@ -20,7 +20,7 @@ from memories.recall_log import unpack_hits
 
 
 @admin.register(RecallLog)
-class RecallLogAdmin(PageAdmin):
+class RecallLogAdmin(LociAdmin):
     """One row per recall, kept for maintenance.recall_log_days."""
 
     named_by = "key"

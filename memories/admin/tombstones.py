@@ -11,7 +11,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.lifecycle.purge.lift_tombstone import (
     in_curated_groups,
@@ -23,7 +23,7 @@ from memories.models import Tombstone
 
 
 @admin.register(Tombstone)
-class TombstoneAdmin(PageAdmin):
+class TombstoneAdmin(LociAdmin):
     """The tombstones in force in the groups that the caller curates; a row's page asks whether to lift it."""
 
     list_name = gettext_lazy("Tombstones")

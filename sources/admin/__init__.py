@@ -1,11 +1,10 @@
 """Admin pages of imports: upload a file, check it, and import it after confirmation."""
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
@@ -21,7 +20,6 @@ from sources.uploads import (
     begin_import,
     begin_undo,
     discard_upload,
-    find_upload,
     own_uploads,
     receive_upload,
 )
@@ -82,14 +80,8 @@ class UploadAdmin(FileAdmin):
         )
         return self.url("change", upload.id)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, upload: Upload) -> HttpResponse:
         """The progress and result of an import; on POST, apply a button's action."""
-        try:
-            upload = find_upload(actor_of(request), UUID(object_id))
-        except ValueError:
-            raise Http404 from None
         if request.method == "POST":
             act = ACTIONS.get(request.POST.get("do", ""))
             if act is None:
@@ -99,8 +91,6 @@ class UploadAdmin(FileAdmin):
             except LociError as refusal:
                 messages.error(request, str(refusal))
             return HttpResponseRedirect(self.url("change", upload.id))
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "POST"])
         return self.render(request, "admin/sources/upload/page.html", self._page_context(upload))
 
     def _page_context(self, upload: Upload) -> dict[str, Any]:

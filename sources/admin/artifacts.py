@@ -106,11 +106,9 @@ class ArtifactAdmin(FileAdmin):
         messages.success(request, form.ingest(actor_of(request)).as_text())
         return self.url("changelist")
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, row: Artifact) -> HttpResponse:
         """A file with its chunks; on POST, delete it, or release or hold one of its chunks."""
-        actor, row = actor_of(request), self.get_or_404(request, object_id)
+        actor = actor_of(request)
         if request.method == "POST":
             if request.POST.get("do") in ("release", "hold"):
                 return self.decide(request, row)
