@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.utils.functional import Promise
@@ -37,20 +36,9 @@ def column(
     return wrap
 
 
-def field_column(heading: Label, name: str, spec: str = "", **how: Any) -> Callable[[Any, Any], Any]:
-    """A list's column of a field under a heading of its own, sorted by it. `spec` formats its value; `how` as in column()."""
-
-    def read(admin: Any, row: Any) -> Any:
-        value = getattr(row, name)
-        return value if not spec or value is None else format(value, spec)
-
-    return column(heading, ordering=name, **how)(read)
-
-
-def start_column(heading: Label, path: str, chars: int) -> Callable[[Any, Any], str]:
-    """A list's column of the start of a text; `path` leads from the row to it, such as `source.content`."""
-    read = attrgetter(path)
-    return column(heading)(lambda admin, row: shorten(read(row), chars))
+def field_column(heading: Label, name: str, **how: Any) -> Callable[[Any, Any], Any]:
+    """A list's column of a field under a heading of its own, sorted by it; `how` as in column()."""
+    return column(heading, ordering=name, **how)(lambda admin, row: getattr(row, name))
 
 
 def in_words(word: object) -> str:

@@ -48,10 +48,10 @@ from access.sign_in.users import (
     log_person,
 )
 
-ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
-LINK, PASSWORD = "link", "password"
-LIST = "admin:auth_user_changelist"
-SAMPLE = "person,groups\nann@example.org,ledger=curator garden=viewer\nben,ledger=contributor"
+_ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
+_LINK, _PASSWORD = "link", "password"
+_LIST = "admin:auth_user_changelist"
+_SAMPLE = "person,groups\nann@example.org,ledger=curator garden=viewer\nben,ledger=contributor"
 
 
 class InviteForm(forms.Form):
@@ -65,10 +65,10 @@ class InviteForm(forms.Form):
     )
     how = forms.ChoiceField(
         label=gettext_lazy("First login with"),
-        initial=LINK,
+        initial=_LINK,
         choices=[
-            (LINK, gettext_lazy("a one-time link, where they choose a password; it works for a week")),
-            (PASSWORD, gettext_lazy("a made-up password")),
+            (_LINK, gettext_lazy("a one-time link, where they choose a password; it works for a week")),
+            (_PASSWORD, gettext_lazy("a made-up password")),
         ],
         widget=UnfoldAdminRadioSelectWidget(),
     )
@@ -81,7 +81,7 @@ class InviteForm(forms.Form):
             is_everyone = everyone is not None and slug == everyone.slug
             self.fields[f"role-{slug}"] = forms.ChoiceField(
                 label=gettext("Role in {slug}").format(slug=slug),
-                choices=ROLES[1:] if is_everyone else ROLES,
+                choices=_ROLES[1:] if is_everyone else _ROLES,
                 initial=Role.CONTRIBUTOR if is_everyone else "",
                 required=False,
                 widget=UnfoldAdminSelectWidget(),
@@ -92,7 +92,7 @@ class InviteForm(forms.Form):
     def invite(self, actor: Actor) -> Invited:
         values = self.cleaned_data
         roles = {slug: values[f"role-{slug}"] for slug in self.slugs if values[f"role-{slug}"]}
-        return invite(actor, Invitation(values["person"], roles), by_link=values["how"] == LINK)
+        return invite(actor, Invitation(values["person"], roles), by_link=values["how"] == _LINK)
 
 
 class _InviteManyForm(forms.Form):
@@ -101,7 +101,7 @@ class _InviteManyForm(forms.Form):
     csv = forms.CharField(
         label=gettext_lazy("People, one per line"),
         max_length=200_000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": SAMPLE, "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": _SAMPLE, "spellcheck": "false"}),
         help_text=gettext_lazy(
             "CSV with the columns person (name or e-mail) and groups (GROUP=ROLE, separated by spaces)."
             " Either all are invited or none."
@@ -177,7 +177,7 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             deactivate(actor_of(request), user, successor=form.cleaned_data["successor"])
             line = gettext("{user} is deactivated. Sessions have ended and tokens are revoked.")
             messages.success(request, line.format(user=user))
-            return HttpResponseRedirect(reverse(LIST))
+            return HttpResponseRedirect(reverse(_LIST))
 
         if (answer := try_form(form, leave)) is not None:
             return answer
@@ -202,7 +202,7 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         )
         more = {"url": reverse("admin:auth_user_add"), "label": gettext("Invite another")}
         return render_secrets(
-            request, secrets, {"title": title, "note": note, "more": more, "back": reverse(LIST)}
+            request, secrets, {"title": title, "note": note, "more": more, "back": reverse(_LIST)}
         )
 
     def show_form(
@@ -213,7 +213,7 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return self.show(request, "admin/loci/form.html", title, context)
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
-        return render_in_site(request, template, {"title": title, "back": reverse(LIST)} | context)
+        return render_in_site(request, template, {"title": title, "back": reverse(_LIST)} | context)
 
     def check_permitted(self, request: HttpRequest) -> None:
         """Raise PermissionDenied for anybody but superusers."""
@@ -243,21 +243,12 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
-class _SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
-
-    def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
-
-    has_view_permission = has_add_permission = has_change_permission = has_module_permission
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
 @admin.register(User)
-class PersonAdmin(_InvitationPages, NamedList, UserAdmin, _SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
-    """User accounts. Rights in a group come from its member list, not from Django's permissions."""
+class PersonAdmin(_InvitationPages, NamedList, UserAdmin):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+    """User accounts, for superusers. They are deactivated, which revokes their tokens, and never deleted.
+
+    Rights in a group come from its member list, not from Django's permissions.
+    """
 
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
@@ -273,6 +264,14 @@ class PersonAdmin(_InvitationPages, NamedList, UserAdmin, _SuperusersOnly):  # t
         (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
+
+    def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
+
+    has_view_permission = has_add_permission = has_change_permission = has_module_permission
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Django's form field, with a line that says what it is for."""

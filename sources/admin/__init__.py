@@ -24,7 +24,7 @@ from sources.uploads import (
     receive_upload,
 )
 
-STATE_LABELS = {
+_STATE_LABELS = {
     "done": "success",
     "failed": "danger",
     "checked": "warning",
@@ -42,7 +42,7 @@ _HEADINGS = {
     UploadState.UNDO: gettext_lazy("Taking the import back"),
     UploadState.UNDONE: gettext_lazy("Taken back"),
 }
-ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo}
+_ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo}
 
 
 @admin.register(Upload)
@@ -61,7 +61,7 @@ class UploadAdmin(FileAdmin):
     refused = gettext_lazy(
         "You may not import: you need the role contributor in a group. Ask an admin of one."
     )
-    list_display = ("name", "standing", "counted", "not_taken", "size_said", "created_at")
+    list_display = ("name", "standing", "counted", "not_taken", "created_at")
     list_display_links = ("name",)
     list_filter = ("state",)
     ordering = ("-key",)
@@ -83,7 +83,7 @@ class UploadAdmin(FileAdmin):
     def show_row(self, request: HttpRequest, upload: Upload) -> HttpResponse:
         """The progress and result of an import; on POST, apply a button's action."""
         if request.method == "POST":
-            act = ACTIONS.get(request.POST.get("do", ""))
+            act = _ACTIONS.get(request.POST.get("do", ""))
             if act is None:
                 raise Http404
             try:
@@ -110,7 +110,7 @@ class UploadAdmin(FileAdmin):
             "memories_url": reverse(f"{self.admin_site.name}:memories_memory_changelist"),
         }
 
-    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
+    standing = field_column(gettext_lazy("state"), "state", labels=_STATE_LABELS)
 
     @column(gettext_lazy("counts"), empty="—")
     def counted(self, upload: Upload) -> str | None:

@@ -24,7 +24,7 @@ from sources.artifacts.upkeep import decide_chunk, in_readable_groups, remove_ar
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
 _SHOWN_CHUNKS = 500
-STATE_LABELS = {"live": "success", "retired": "warning"}
+_STATE_LABELS = {"live": "success", "retired": "warning"}
 
 
 class _ArtifactForm(forms.Form):
@@ -82,7 +82,7 @@ class ArtifactAdmin(FileAdmin):
     )
     add_button = gettext_lazy("Send the file")
     refused = gettext_lazy("You may not write in any group. Ask an admin of one.")
-    list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
+    list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "updated_at")
     list_display_links = ("path",)
     list_select_related = ("group",)
     list_filter = (GroupFilter, "state", "kind", _HeldChunksFilter)
@@ -144,7 +144,7 @@ class ArtifactAdmin(FileAdmin):
             messages.success(request, done.format(locator=chunk.locator))
         return HttpResponseRedirect(self.url("change", row.id))
 
-    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
+    standing = field_column(gettext_lazy("state"), "state", labels=_STATE_LABELS)
 
     @column(gettext_lazy("proves"), empty="—")
     def proved(self, row: Artifact) -> int | None:
