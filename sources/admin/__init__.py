@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
@@ -94,20 +93,14 @@ class UploadAdmin(FileAdmin):
         return self.render(request, "admin/sources/upload/page.html", self._page_context(upload))
 
     def _page_context(self, upload: Upload) -> dict[str, Any]:
-        taken = sum(count for _, count in upload.report)
         return {
             "title": gettext("Import of {name}").format(name=upload.name),
             "upload": upload,
             "heading": _HEADINGS[UploadState(upload.state)],
             "is_busy": upload.state in TO_DO,
-            "is_trial": upload.state == UploadState.CHECKED,
-            "is_over": upload.finished_at is not None,
-            "is_undone": upload.state == UploadState.UNDONE,
             "unit": "line" if upload.line_count else "record",
-            "taken": taken,
+            "taken": sum(count for _, count in upload.report),
             "more_faults": upload.fault_count - len(upload.faults),
-            "add_url": self.url("add"),
-            "memories_url": reverse(f"{self.admin_site.name}:memories_memory_changelist"),
         }
 
     standing = field_column(gettext_lazy("state"), "state", labels=_STATE_LABELS)

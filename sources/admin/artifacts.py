@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -155,33 +154,13 @@ class ArtifactAdmin(FileAdmin):
 def _chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
     """The chunks of a file's page: the live ones in order, then those that are held or retired."""
     rows = row.chunks.defer("embedding", "forms").select_related("group").prefetch_related("proofs__memory")
-    chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: _SHOWN_CHUNKS + 1])
-    shown = [
-        {
-            "id": chunk.id,
-            "locator": chunk.locator,
-            "released_by": chunk.released_by,
-            "heading": chunk.heading,
-            "state": chunk.state,
-            "text": visible_text(actor, chunk),
-            "tokens": chunk.tokens,
-            "findings": join_list(f"{kind} {count}" for kind, count in chunk.findings.items()),
-            "is_owed": not chunk.model and chunk.state == ChunkState.LIVE,
-            "proofs": [
-                (
-                    reverse("admin:memories_memory_change", args=[proof.memory.id]),
-                    proof.memory.content[:120],
-                    proof.stale_at,
-                )
-                for proof in chunk.proofs.all()
-            ],
-        }
-        for chunk in chunks[:_SHOWN_CHUNKS]
-    ]
-    findings = join_list(f"{kind} {count}" for kind, count in row.findings.items())
+    chunks: list[Any] = list(rows.order_by("state", "start_line", "key")[: _SHOWN_CHUNKS + 1])
+    for chunk in chunks:
+        chunk.shown = visible_text(actor, chunk)
+        chunk.found = join_list(f"{kind} {count}" for kind, count in chunk.findings.items())
     return {
-        "chunks": shown,
+        "chunks": chunks[:_SHOWN_CHUNKS],
         "more": len(chunks) > _SHOWN_CHUNKS,
-        "findings": findings,
+        "findings": join_list(f"{kind} {count}" for kind, count in row.findings.items()),
         "curates": actor.may(CURATE, row.group_id),
     }
