@@ -144,9 +144,8 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         form = InviteForm(actor, request.POST if request.method == "POST" else None)
         more = {"url": reverse("admin:auth_user_invite_many"), "label": gettext("Invite many at once (CSV)")}
         answer = try_form(form, lambda: self.show_invited(request, [form.invite(actor)]))
-        return answer or self.show_form(
-            request, form, title=gettext("Invite a person"), button=gettext("Invite"), more=more
-        )
+        context = {"form": form, "button": gettext("Invite"), "more": more}
+        return answer or self.show(request, "admin/loci/form.html", gettext("Invite a person"), context)
 
     def invite_many_view(self, request: HttpRequest) -> HttpResponse:
         """The form for many; then a link for each."""
@@ -157,9 +156,8 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             people = read_invitations(form.cleaned_data["csv"])
             return self.show_invited(request, invite_many(actor_of(request), people))
 
-        return try_form(form, invite_all) or self.show_form(
-            request, form, title=gettext("Invite many people"), button=gettext("Invite them all")
-        )
+        title, context = gettext("Invite many people"), {"form": form, "button": gettext("Invite them all")}
+        return try_form(form, invite_all) or self.show(request, "admin/loci/form.html", title, context)
 
     def link_view(self, request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - Django's name
         """A new one-time link, shown once; by POST only."""
@@ -204,13 +202,6 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return render_secrets(
             request, secrets, {"title": title, "note": note, "more": more, "back": reverse(_LIST)}
         )
-
-    def show_form(
-        self, request: HttpRequest, form: forms.Form, *, title: str, button: str, more: Any = None
-    ) -> HttpResponse:
-        """A form with its button, and a link to another page if there is one."""
-        context = {"form": form, "button": button, "more": more}
-        return self.show(request, "admin/loci/form.html", title, context)
 
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
         return render_in_site(request, template, {"title": title, "back": reverse(_LIST)} | context)
