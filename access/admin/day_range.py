@@ -29,7 +29,8 @@ class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no ty
             if (day := parse_day(text)) is None:
                 message = gettext("“{text}” is not a date. Write it like 2026-11-23.")
                 messages.error(request, message.format(text=text[:_MAX_SHOWN_CHARS]))
-                return queryset.none()
+                queryset = queryset.none()
+                continue
             if end == "to":
                 if day == date.max:
                     continue
