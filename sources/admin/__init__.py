@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
@@ -90,6 +90,8 @@ class UploadAdmin(FileAdmin):
             except LociError as refusal:
                 messages.error(request, str(refusal))
             return HttpResponseRedirect(self.url("change", upload.id))
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "POST"])
         return self.render(request, "admin/sources/upload/page.html", self._page_context(upload))
 
     def _page_context(self, upload: Upload) -> dict[str, Any]:
