@@ -27,7 +27,7 @@ from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 
-MAX_AT_ONCE = 500  # each memory is changed in a transaction of its own
+_MAX_AT_ONCE = 500  # each memory is changed in a transaction of its own
 _MAX_TRIED = 100  # memories that the preview tries
 _MAX_ERRORS_SHOWN = 5
 _LAST = "last-action"  # in the session
@@ -115,10 +115,10 @@ class BulkActionsMixin(LociAdmin):
         self, request: HttpRequest, rows: QuerySet[Memory], action: _BulkAction
     ) -> HttpResponse | None:
         """Ask with a preview; once that is answered, change the memories."""
-        chosen = list(rows[: MAX_AT_ONCE + 1])
-        if len(chosen) > MAX_AT_ONCE:
+        chosen = list(rows[: _MAX_AT_ONCE + 1])
+        if len(chosen) > _MAX_AT_ONCE:
             line = gettext("Nothing was changed: at most {max_at_once} memories at once. Filter the list.")
-            messages.error(request, line.format(max_at_once=MAX_AT_ONCE))
+            messages.error(request, line.format(max_at_once=_MAX_AT_ONCE))
             return None
         is_answered = "confirm" in request.POST
         is_sent = is_answered or action.asks in request.POST
@@ -127,7 +127,7 @@ class BulkActionsMixin(LociAdmin):
         if not is_answered or not form.is_valid():
             return self.ask(request, chosen, action, form)
         done = action.apply(actor, chosen, form.cleaned_data["reason"], form.given(), False)
-        report(request, action, done, len(chosen))
+        _report(request, action, done, len(chosen))
         return HttpResponseRedirect(request.get_full_path())
 
     def ask(
@@ -193,7 +193,7 @@ def _to_each(change: _Change) -> _Apply:
     return apply
 
 
-def report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: int) -> None:
+def _report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: int) -> None:
     """Say what was done, and note in the session how it is taken back."""
     past = pgettext("word", action.past)
     if done.changed:
