@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.utils.functional import Promise
@@ -12,10 +11,10 @@ from unfold.decorators import display
 
 # Contexts in the catalogues: stored words, which are not labels of the same spelling, and names of interfaces.
 WORD, INTERFACE = "word", "interface"
-MAX_WORDS = 2_000  # cached, of all languages: a page shows the same few in every row
+_MAX_WORDS = 2_000  # cached, of all languages: a page shows the same few in every row
 Label = str | Promise  # a text, or one that is translated where it is shown
 
-Column = TypeVar("Column", bound=Callable[..., Any])
+_Column = TypeVar("_Column", bound=Callable[..., Any])
 
 
 def column(
@@ -25,32 +24,21 @@ def column(
     labels: dict[str, str] | None = None,
     empty: Label | None = None,
     is_flag: bool = False,
-) -> Callable[[Column], Column]:
+) -> Callable[[_Column], _Column]:
     """A decorator that sets the heading of a list's column.
 
     `ordering` is the field to sort by; `labels` shows the value as a label and maps values to success, info, warning or
     danger; `empty` replaces None; `is_flag` shows booleans as icons.
     """
-    wrap: Callable[[Column], Column] = display(
+    wrap: Callable[[_Column], _Column] = display(
         description=heading, ordering=ordering, label=labels, empty_value=empty, boolean=is_flag or None
     )
     return wrap
 
 
-def field_column(heading: Label, name: str, spec: str = "", **how: Any) -> Callable[[Any, Any], Any]:
-    """A list's column of a field under a heading of its own, sorted by it. `spec` formats its value; `how` as in column()."""
-
-    def read(admin: Any, row: Any) -> Any:
-        value = getattr(row, name)
-        return value if not spec or value is None else format(value, spec)
-
-    return column(heading, ordering=name, **how)(read)
-
-
-def start_column(heading: Label, path: str, chars: int) -> Callable[[Any, Any], str]:
-    """A list's column of the start of a text; `path` leads from the row to it, such as `source.content`."""
-    read = attrgetter(path)
-    return column(heading)(lambda admin, row: shorten(read(row), chars))
+def field_column(heading: Label, name: str, **how: Any) -> Callable[[Any, Any], Any]:
+    """A list's column of a field under a heading of its own, sorted by it; `how` as in column()."""
+    return column(heading, ordering=name, **how)(lambda admin, row: getattr(row, name))
 
 
 def in_words(word: object) -> str:
@@ -84,7 +72,7 @@ def shorten(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[: chars - 1]}…"
 
 
-@lru_cache(maxsize=MAX_WORDS)
+@lru_cache(maxsize=_MAX_WORDS)
 def _word_in(language: str | None, text: str) -> str:
     """The word in the active language, which is `language`."""
     found = pgettext(WORD, text)

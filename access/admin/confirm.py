@@ -20,7 +20,7 @@ _MAX_REASON = 1000  # characters, the limit of the verbs
 class Confirmation:
     """The content of a confirmation page. `asks_reason`: True requires a reason, False makes it optional, None hides it.
 
-    `offers_quotes`: a box asks whether what quotes the text goes too.
+    `offers_quotes`: a box asks whether what quotes the text goes too. `onward` is the page afterwards if it is not `back`.
     """
 
     title: str
@@ -32,6 +32,7 @@ class Confirmation:
     is_dangerous: bool = False
     asks_reason: bool | None = False
     offers_quotes: bool = False
+    onward: str = ""
 
 
 class ReasonForm(forms.Form):
@@ -61,37 +62,26 @@ class _PurgeForm(ReasonForm):
     )
 
 
-def reason_form(request: HttpRequest, question: Confirmation) -> ReasonForm:
-    """The form for the reason, bound to the submitted data if there is any."""
-    form = _PurgeForm if question.offers_quotes else ReasonForm
-    return form(request.POST if request.method == "POST" else None, is_required=question.asks_reason is True)
-
-
-def render_confirmation(
-    admin: LociAdmin, request: HttpRequest, question: Confirmation, form: ReasonForm
-) -> HttpResponse:
-    """The confirmation page."""
-    context = {"title": question.title, "question": question, "form": form}
-    return admin.render(request, "admin/loci/confirm.html", context)
-
-
 def confirm(
-    admin: LociAdmin, request: HttpRequest, question: Confirmation, act: Callable[[str], str]
+    admin: LociAdmin, request: HttpRequest, question: Confirmation, act: Callable[..., str]
 ) -> HttpResponse:
     """The confirmation page; once it is answered, the page behind it with what `act` says, or with its refusal.
 
-    `act` gets the reason and returns what was done, in a sentence.
+    `act` gets the fields of the form and returns what was done, in a sentence.
 
     Raises:
-        LociError: the caller may not do it.
+        LociError: the caller may not do it, or what it is about is gone.
     """
-    form = reason_form(request, question)
-    if request.method != "POST" or not form.is_valid():
-        return render_confirmation(admin, request, question, form)
+    kind = _PurgeForm if question.offers_quotes else ReasonForm
+    form = kind(request.POST if request.method == "POST" else None, is_required=question.asks_reason is True)
+    if not form.is_valid():
+        context = {"title": question.title, "question": question, "form": form}
+        return admin.render(request, "admin/loci/confirm.html", context)
     try:
-        messages.success(request, act(form.cleaned_data["reason"]))
+        messages.success(request, act(**form.cleaned_data))
     except LociError as refusal:
-        if refusal.status == 403:
+        if refusal.status in (403, 404):
             raise
         messages.error(request, str(refusal))
-    return HttpResponseRedirect(question.back)
+        return HttpResponseRedirect(question.back)
+    return HttpResponseRedirect(question.onward or question.back)

@@ -1,9 +1,8 @@
-"""Days and moments in the reader's time zone and words, with a filter of lists by them, and an input of forms for moments in UTC."""
+"""Days and moments in the reader's time zone and words, with a filter of lists by them."""
 
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -20,29 +19,23 @@ _MAX_SHOWN_CHARS = 40  # of an invalid date
 class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no types
     """Unfold's filter, which ends at the start of the last day, with that day and days that begin at the reader's midnight."""
 
-    def __init__(
-        self, field: Any, request: HttpRequest, params: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> None:
-        super().__init__(field, request, params, *args, **kwargs)
-        self._is_reported = False
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows within the requested days; none if a date is invalid, which a message says."""
-        name, given = self.parameter_name, self.used_parameters
-        texts = [str(given.get(f"{name}_{end}", "")).strip() for end in ("from", "to")]
-        first, last = days = [parse_day(text) for text in texts]
-        wrong = [text for text, day in zip(texts, days, strict=True) if text and day is None]
-        if wrong:
-            message = gettext("“{text}” is not a date. Write it like 2026-11-23.")
-            for text in () if self._is_reported else wrong:
+        name, zone = self.parameter_name, timezone.get_current_timezone()
+        for end, lookup in (("from", "gte"), ("to", "lt")):
+            text = str(self.used_parameters.get(f"{name}_{end}", "")).strip()
+            if not text:
+                continue
+            if (day := parse_day(text)) is None:
+                message = gettext("“{text}” is not a date. Write it like 2026-11-23.")
                 messages.error(request, message.format(text=text[:_MAX_SHOWN_CHARS]))
-            self._is_reported = True
-            return queryset.none()
-        zone = timezone.get_current_timezone()
-        if first is not None:
-            queryset = queryset.filter(**{f"{name}__gte": start_of(first, zone)})
-        if last is not None and last < date.max:
-            queryset = queryset.filter(**{f"{name}__lt": start_of(last + timedelta(days=1), zone)})
+                queryset = queryset.none()
+                continue
+            if end == "to":
+                if day == date.max:
+                    continue
+                day += timedelta(days=1)
+            queryset = queryset.filter(**{f"{name}__{lookup}": start_of(day, zone)})
         return queryset
 
 
@@ -97,15 +90,3 @@ def in_time_words(at: datetime, now: datetime) -> str:
     if 0 < days < _WEEK:
         return gettext("{days} days ago").format(days=days)
     return date_format(at, "MONTH_DAY_FORMAT" if at.year == now.year else "DATE_FORMAT")
-
-
-class UtcMoment(forms.DateTimeField):
-    """A date and time that is meant in UTC, as its hint says."""
-
-    def to_python(self, value: Any) -> Any:
-        with timezone.override(UTC):
-            return super().to_python(value)
-
-    def prepare_value(self, value: Any) -> Any:
-        with timezone.override(UTC):
-            return super().prepare_value(value)

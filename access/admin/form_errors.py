@@ -45,7 +45,7 @@ def try_form(form: forms.Form, act: Callable[[], HttpResponse | None]) -> HttpRe
 
 
 VOUCHED: Final = "vouched"
-GUESSED: Final = tuple(name for name, kind in KINDS.items() if kind.family is Family.GUESSED)
+_GUESSED: Final = tuple(name for name, kind in KINDS.items() if kind.family is Family.GUESSED)
 
 
 def _offer_vouching(form: forms.Form, refusal: LociError) -> None:
@@ -62,4 +62,4 @@ def _offer_vouching(form: forms.Form, refusal: LociError) -> None:
 
 def vouched_kinds(form: forms.Form) -> tuple[str, ...]:
     """The guessed kinds that the person vouches for."""
-    return GUESSED if form.data.get(VOUCHED) else ()
+    return _GUESSED if form.data.get(VOUCHED) else ()

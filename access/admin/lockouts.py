@@ -2,17 +2,16 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column
-from access.admin.confirm import Confirmation, confirm
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from access.models import Attempts
 from access.sign_in.lockouts import lift_lock
 
@@ -27,13 +26,13 @@ _KIND_LABELS = {
 
 
 @admin.register(Attempts)
-class LockoutAdmin(PageAdmin):
+class LockoutAdmin(LociAdmin):
     """The locks in force after too many attempts."""
 
     list_name = gettext_lazy("Lock-outs")
-    list_hint = gettext_lazy("Each lock ends by itself. Open one to lift it at once.")
     list_display = ("address", "what", "person", "count", "refused_until")
-    own_pages = {"lift": ("<str:object_id>/lift/", "change_view")}
+    list_display_links = None
+    actions = ("lift",)
     empty_hint = gettext_lazy("No one is locked out.")
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
@@ -44,23 +43,13 @@ class LockoutAdmin(PageAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return actor_of(request).all_groups
 
-    def show_row(self, request: HttpRequest, row: Attempts) -> HttpResponse:
-        """Ask for confirmation at once, since lifting is the only action; then lift the lock."""
-        title, user = gettext("Lift the lock of {user} at {address}?"), row.user or gettext("an unknown user")
-        question = Confirmation(
-            title=title.format(user=user, address=row.address),
-            button=gettext("Lift the lock"),
-            back=self.url("changelist"),
-            facts=((gettext("Locked"), self.what(row)), (gettext("Attempts"), str(row.count))),
-            consequences=(gettext("the next attempt is allowed at once"), gettext("the count restarts")),
-            asks_reason=None,
-        )
-
-        def lift(reason: str) -> str:
-            lift_lock(actor_of(request), row)
-            return gettext("{address} can try again.").format(address=row.address)
-
-        return confirm(self, request, question, lift)
+    @admin.action(description=gettext_lazy("Lift the lock"))
+    def lift(self, request: HttpRequest, locks: QuerySet[Attempts]) -> None:
+        """Allow the next attempt at once; each lock also ends by itself."""
+        for lock in locks:
+            lift_lock(actor_of(request), lock)
+            line = gettext("{address} can try again.").format(address=lock.address)
+            messages.success(request, line)
 
     @column(gettext_lazy("locked"))
     def what(self, row: Attempts) -> str:

@@ -18,7 +18,6 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
-from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.templatetags.unfold_list import result_headers
@@ -158,45 +157,6 @@ class _LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         return _filter_chips(self)
 
 
-def _translated_labels(model: type[Model], names: Iterable[str]) -> dict[str, str]:
-    """The labels of those of the names that are fields of the model."""
-    labels = {field.name: field.verbose_name for field in (*model._meta.fields, *model._meta.many_to_many)}
-    return {name: capfirst(in_words(labels[name])) for name in names if name in labels}
-
-
-class WordedForm(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """A form with one button, whose fields have labels and lines of Loci's own, by name, where the model's say too little."""
-
-    change_form_template: ClassVar[Any] = "admin/loci/model_form.html"
-    compressed_fields = False  # labels on top
-    field_words: ClassVar[Mapping[str, tuple[Any, Any]]] = {}
-    # Of the pages "add" and "change"; Django's have the model's English name.
-    page_titles: ClassVar[Mapping[str, Label]] = {}
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """The form field with a line that says what it is for."""
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name in self.field_words:
-            field.label, field.help_text = self.field_words[db_field.name]
-        return field
-
-    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        """The form, with the labels of read-only fields in the reader's language."""
-        labels = _translated_labels(self.model, self.readonly_fields)
-        return super().get_form(request, obj, **{"labels": labels, **kwargs})
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, change: bool = False, **kwargs: Any
-    ) -> HttpResponse:
-        """The form with one button, under a title of `page_titles`."""
-        one_button = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        title = self.page_titles["change" if change else "add"]
-        answer: HttpResponse = super().render_change_form(
-            request, {**context, "title": title, **one_button}, *args, change=change, **kwargs
-        )
-        return answer
-
-
 def render_in_site(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> TemplateResponse:
@@ -248,15 +208,13 @@ class NamedList(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 
 class LociAdmin(NamedList):
-    """A read-only list and page of the rows that the caller may see.
+    """A read-only list and pages of the rows that the caller may see.
 
-    `named_by` is the column used in URLs, `list_hint` a sentence above the list's rows, `add_label` the button of an empty
-    list if it is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
-    saves or deletes anything.
+    `named_by` is the column used in URLs, `add_label` the button of an empty list if it is not "Add …". Subclasses define the
+    rows in visible() and a row's page in show_row(); services change rows, and the admin itself never saves or deletes anything.
     """
 
     named_by: ClassVar[str] = "id"
-    list_hint: ClassVar[Label] = ""
     add_label: ClassVar[Label] = ""
     empty_hint: ClassVar[Label] = ""
     quick_filters: ClassVar[tuple[tuple[Label, str, str], ...]] = ()  # label, parameter, value
@@ -269,13 +227,6 @@ class LociAdmin(NamedList):
     actions: ClassVar[Any] = None
     list_filter_submit = True
     change_list_template = "admin/loci/list.html"
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Django's input, labelled in the reader's language."""
-        made = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if made is not None and made.label:
-            made.label = capfirst(in_words(db_field.verbose_name))
-        return made
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The rows that the actor may see."""
@@ -315,9 +266,15 @@ class LociAdmin(NamedList):
             raise Http404
         return row
 
-    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
-        # Django redirects to the dashboard with a message; a plain 404 says the same to people and programs.
+    def show_row(self, request: HttpRequest, row: Any) -> HttpResponse:
+        """The page of a row, or the answer to what it sends; 404 for rows without one."""
         raise Http404
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """show_row() of the row with this `named_by`."""
+        return self.show_row(request, self.get_or_404(request, object_id))
 
     def url(self, page: str, *args: Any) -> str:
         """The URL of one of this model's pages: changelist, add, change or a custom one."""
@@ -351,23 +308,3 @@ class LociAdmin(NamedList):
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> NoReturn:
         """404: Django's own history is empty, and the pages show the audit log."""
         raise Http404
-
-    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
-        """Nothing: the services write Loci's own audit log."""
-
-    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> None:
-        """Nothing, like log_addition()."""
-
-
-class PageAdmin(LociAdmin):
-    """A list whose rows have a page of their own in place of Django's form."""
-
-    def show_row(self, request: HttpRequest, row: Any) -> HttpResponse:
-        """The page of a row, or the answer to what it sends."""
-        raise NotImplementedError
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        """show_row() of the row with this `named_by`."""
-        return self.show_row(request, self.get_or_404(request, object_id))

@@ -25,7 +25,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list
 from access.admin.form_errors import try_form
-from access.admin.page import NamedList, Secret, WordedForm, render_in_site, render_secrets
+from access.admin.page import NamedList, Secret, render_in_site, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.groups import entered_groups
 from access.models import Membership, Role
@@ -48,10 +48,10 @@ from access.sign_in.users import (
     log_person,
 )
 
-ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
-LINK, PASSWORD = "link", "password"
-LIST = "admin:auth_user_changelist"
-SAMPLE = "person,groups\nann@example.org,ledger=curator garden=viewer\nben,ledger=contributor"
+_ROLES = [("", gettext_lazy("Not a member")), *((role.value, role.label) for role in Role)]
+_LINK, _PASSWORD = "link", "password"
+_LIST = "admin:auth_user_changelist"
+_SAMPLE = "person,groups\nann@example.org,ledger=curator garden=viewer\nben,ledger=contributor"
 
 
 class InviteForm(forms.Form):
@@ -65,10 +65,10 @@ class InviteForm(forms.Form):
     )
     how = forms.ChoiceField(
         label=gettext_lazy("First login with"),
-        initial=LINK,
+        initial=_LINK,
         choices=[
-            (LINK, gettext_lazy("a one-time link, where they choose a password; it works for a week")),
-            (PASSWORD, gettext_lazy("a made-up password")),
+            (_LINK, gettext_lazy("a one-time link, where they choose a password; it works for a week")),
+            (_PASSWORD, gettext_lazy("a made-up password")),
         ],
         widget=UnfoldAdminRadioSelectWidget(),
     )
@@ -81,7 +81,7 @@ class InviteForm(forms.Form):
             is_everyone = everyone is not None and slug == everyone.slug
             self.fields[f"role-{slug}"] = forms.ChoiceField(
                 label=gettext("Role in {slug}").format(slug=slug),
-                choices=ROLES[1:] if is_everyone else ROLES,
+                choices=_ROLES[1:] if is_everyone else _ROLES,
                 initial=Role.CONTRIBUTOR if is_everyone else "",
                 required=False,
                 widget=UnfoldAdminSelectWidget(),
@@ -92,7 +92,7 @@ class InviteForm(forms.Form):
     def invite(self, actor: Actor) -> Invited:
         values = self.cleaned_data
         roles = {slug: values[f"role-{slug}"] for slug in self.slugs if values[f"role-{slug}"]}
-        return invite(actor, Invitation(values["person"], roles), by_link=values["how"] == LINK)
+        return invite(actor, Invitation(values["person"], roles), by_link=values["how"] == _LINK)
 
 
 class _InviteManyForm(forms.Form):
@@ -101,7 +101,7 @@ class _InviteManyForm(forms.Form):
     csv = forms.CharField(
         label=gettext_lazy("People, one per line"),
         max_length=200_000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": SAMPLE, "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": _SAMPLE, "spellcheck": "false"}),
         help_text=gettext_lazy(
             "CSV with the columns person (name or e-mail) and groups (GROUP=ROLE, separated by spaces)."
             " Either all are invited or none."
@@ -144,9 +144,8 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         form = InviteForm(actor, request.POST if request.method == "POST" else None)
         more = {"url": reverse("admin:auth_user_invite_many"), "label": gettext("Invite many at once (CSV)")}
         answer = try_form(form, lambda: self.show_invited(request, [form.invite(actor)]))
-        return answer or self.show_form(
-            request, form, title=gettext("Invite a person"), button=gettext("Invite"), more=more
-        )
+        context = {"form": form, "button": gettext("Invite"), "more": more}
+        return answer or self.show(request, "admin/loci/form.html", gettext("Invite a person"), context)
 
     def invite_many_view(self, request: HttpRequest) -> HttpResponse:
         """The form for many; then a link for each."""
@@ -157,9 +156,8 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             people = read_invitations(form.cleaned_data["csv"])
             return self.show_invited(request, invite_many(actor_of(request), people))
 
-        return try_form(form, invite_all) or self.show_form(
-            request, form, title=gettext("Invite many people"), button=gettext("Invite them all")
-        )
+        title, context = gettext("Invite many people"), {"form": form, "button": gettext("Invite them all")}
+        return try_form(form, invite_all) or self.show(request, "admin/loci/form.html", title, context)
 
     def link_view(self, request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - Django's name
         """A new one-time link, shown once; by POST only."""
@@ -177,7 +175,7 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
             deactivate(actor_of(request), user, successor=form.cleaned_data["successor"])
             line = gettext("{user} is deactivated. Sessions have ended and tokens are revoked.")
             messages.success(request, line.format(user=user))
-            return HttpResponseRedirect(reverse(LIST))
+            return HttpResponseRedirect(reverse(_LIST))
 
         if (answer := try_form(form, leave)) is not None:
             return answer
@@ -202,18 +200,11 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         )
         more = {"url": reverse("admin:auth_user_add"), "label": gettext("Invite another")}
         return render_secrets(
-            request, secrets, {"title": title, "note": note, "more": more, "back": reverse(LIST)}
+            request, secrets, {"title": title, "note": note, "more": more, "back": reverse(_LIST)}
         )
 
-    def show_form(
-        self, request: HttpRequest, form: forms.Form, *, title: str, button: str, more: Any = None
-    ) -> HttpResponse:
-        """A form with its button, and a link to another page if there is one."""
-        context = {"form": form, "button": button, "more": more}
-        return self.show(request, "admin/loci/form.html", title, context)
-
     def show(self, request: HttpRequest, template: str, title: str, context: dict[str, Any]) -> HttpResponse:
-        return render_in_site(request, template, {"title": title, "back": reverse(LIST)} | context)
+        return render_in_site(request, template, {"title": title, "back": reverse(_LIST)} | context)
 
     def check_permitted(self, request: HttpRequest) -> None:
         """Raise PermissionDenied for anybody but superusers."""
@@ -228,7 +219,7 @@ class _InvitationPages(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return user
 
 
-FIELD_WORDS = {
+_FIELD_WORDS = {
     "username": (pgettext_lazy("login", "Name"), gettext_lazy("The person logs in with it.")),
     "is_active": (
         gettext_lazy("Active"),
@@ -243,28 +234,18 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
-class _SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Pages for superusers only. Users are deactivated, which revokes their tokens, and never deleted."""
-
-    def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
-
-    has_view_permission = has_add_permission = has_change_permission = has_module_permission
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
 @admin.register(User)
-class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
-    """User accounts. Rights in a group come from its member list, not from Django's permissions."""
+class PersonAdmin(_InvitationPages, NamedList, UserAdmin):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+    """User accounts, for superusers. They are deactivated, which revokes their tokens, and never deleted.
+
+    Rights in a group come from its member list, not from Django's permissions.
+    """
 
     form = UserChangeForm
     change_password_form = AdminPasswordChangeForm
     change_form_template = "admin/auth/user/page.html"
     list_name = gettext_lazy("People")
-    field_words = FIELD_WORDS
-    page_titles: ClassVar[Any] = {"change": gettext_lazy("Person")}
+    compressed_fields = False  # labels on top
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")
@@ -274,6 +255,27 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
         (gettext_lazy("Times"), {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
+
+    def has_module_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
+
+    has_view_permission = has_add_permission = has_change_permission = has_module_permission
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Django's form field, with a line that says what it is for."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in _FIELD_WORDS:
+            field.label, field.help_text = _FIELD_WORDS[db_field.name]
+        return field
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        answer: HttpResponse = super().change_view(request, object_id, form_url, {"title": gettext("Person")})
+        return answer
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """The users with their groups, in two queries."""

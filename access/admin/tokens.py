@@ -9,8 +9,8 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from unfold.widgets import (
@@ -25,9 +25,8 @@ from access.actor import READ, WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import WORD, column, field_column, join_list
 from access.admin.confirm import Confirmation, confirm
-from access.admin.day_range import UtcMoment
 from access.admin.form_errors import try_form
-from access.admin.page import PageAdmin, Secret, render_secrets
+from access.admin.page import LociAdmin, Secret, render_secrets
 from access.admin.searched_select import SearchedSelect
 from access.connect import connect_lines
 from access.groups import entered_groups
@@ -59,8 +58,8 @@ class _TokenChange:
     is_dangerous: bool = False
 
 
-STAYS = gettext_lazy("memories stored with it stay")
-CHANGES = {
+_STAYS = gettext_lazy("memories stored with it stay")
+_CHANGES = {
     "revoke": _TokenChange(
         revoke_token,
         gettext_lazy("Revoke the token '{name}'?"),
@@ -68,7 +67,7 @@ CHANGES = {
         gettext_lazy("The token '{name}' is revoked."),
         (
             gettext_lazy("every request with it is refused from now on"),
-            STAYS,
+            _STAYS,
             gettext_lazy("this cannot be undone"),
         ),
         is_dangerous=True,
@@ -78,7 +77,7 @@ CHANGES = {
         gettext_lazy("Suspend the token '{name}'?"),
         gettext_lazy("Suspend"),
         gettext_lazy("The token '{name}' is suspended."),
-        (gettext_lazy("every request with it is refused until a person resumes it"), STAYS),
+        (gettext_lazy("every request with it is refused until a person resumes it"), _STAYS),
         is_dangerous=True,
     ),
     "resume": _TokenChange(
@@ -137,10 +136,9 @@ class _TokenForm(forms.Form):
         help_text=gettext_lazy("Used if the agent names no group."),
         widget=SearchedSelect(),
     )
-    expires_at = UtcMoment(
+    expires_at = forms.DateTimeField(
         required=False,
         label=gettext_lazy("Expires at"),
-        help_text=gettext_lazy("UTC. Leave empty for no expiry."),
         widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
     )
 
@@ -154,6 +152,8 @@ class _TokenForm(forms.Form):
         owner.initial = users.filter(pk=actor.user_id or 0).first()
         if not actor.all_groups:
             owner.widget = forms.HiddenInput()
+        zone = gettext("In your time zone, {zone}.").format(zone=timezone.get_current_timezone_name())
+        self.fields["expires_at"].help_text = zone
         clients = ((line.client, line.client) for line in connect_lines(""))
         self.fields["client"].choices = [("", gettext("none: the token alone")), *clients]  # type: ignore[attr-defined]
         self.fields["groups"].choices = choices  # type: ignore[attr-defined]
@@ -178,7 +178,7 @@ class _TokenForm(forms.Form):
 
 
 @admin.register(ApiToken)
-class TokenAdmin(PageAdmin):
+class TokenAdmin(LociAdmin):
     """The user's own tokens; a superuser sees all tokens."""
 
     list_name = gettext_lazy("Tokens")
@@ -188,6 +188,7 @@ class TokenAdmin(PageAdmin):
     )  # fmt: skip
     list_filter = ("all_groups",)
     search_fields = ("name", "user__username", "hint")
+    own_pages = {"do": ("<str:object_id>/<str:change>/", "change_token_view")}
     empty_hint = gettext_lazy(
         "An agent needs a token: create one, and Loci shows the command that connects the agent."
     )
@@ -199,15 +200,6 @@ class TokenAdmin(PageAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Every logged-in user may create tokens for themselves."""
         return self.has_module_permission(request)
-
-    def get_urls(self) -> list[URLPattern]:
-        """Django's URLs and the pages that suspend, resume and revoke a token."""
-        view = self.admin_site.admin_view(self.change_token_view)
-        own = [
-            path(f"<str:object_id>/{verb}/", view, {"verb": verb}, name=f"access_apitoken_{verb}")
-            for verb in CHANGES
-        ]
-        return own + list(super().get_urls())
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """The form for a new token; then its secret, shown only once."""
@@ -237,26 +229,26 @@ class TokenAdmin(PageAdmin):
             "title": token.name,
             "token": token,
             "facts": _token_facts(token),
-            "revoke_url": self.url("revoke", token.id) if token.revoked_at is None else "",
         }
         return self.render(request, "admin/access/apitoken/page.html", context)
 
-    def change_token_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+    def change_token_view(self, request: HttpRequest, object_id: str, change: str) -> HttpResponse:
         """Ask for confirmation, then revoke, suspend or resume the token."""
         token: ApiToken = self.get_or_404(request, object_id)
-        change = CHANGES[verb]
+        if (chosen := _CHANGES.get(change)) is None:
+            raise Http404
         question = Confirmation(
-            title=change.question.format(name=token.name),
-            button=str(change.button),
+            title=chosen.question.format(name=token.name),
+            button=str(chosen.button),
             back=self.url("change", token.id),
-            consequences=tuple(map(str, change.consequences)),
-            is_dangerous=change.is_dangerous,
+            consequences=tuple(map(str, chosen.consequences)),
+            is_dangerous=chosen.is_dangerous,
             asks_reason=None,
         )
 
         def carry_out(reason: str) -> str:
-            change.carry_out(actor_of(request), token)
-            return str(change.done.format(name=token.name))
+            chosen.carry_out(actor_of(request), token)
+            return str(chosen.done.format(name=token.name))
 
         return confirm(self, request, question, carry_out)
 

@@ -9,7 +9,6 @@ from django.http import (
     Http404,
     HttpRequest,
     HttpResponse,
-    HttpResponseNotAllowed,
     HttpResponseRedirect,
     QueryDict,
 )
@@ -20,8 +19,8 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidge
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, in_words, join_list
-from access.admin.page import PageAdmin
+from access.admin.columns import column, field_column, in_words, join_list
+from access.admin.page import LociAdmin
 from access.audit.operations import BATCHES
 from access.audit_search import find_visible_row
 from access.errors import LociError
@@ -41,7 +40,7 @@ _KEPT_SHOWN = 50
 _REQUEST_S = 20.0
 
 
-KINDS = (
+_KINDS = (
     (
         "cycle",
         gettext_lazy(
@@ -50,7 +49,6 @@ KINDS = (
     ),
     ("cleanup", gettext_lazy("Cleanup only")),
 )
-EVERY = ""
 
 
 class _CycleForm(forms.Form):
@@ -58,7 +56,7 @@ class _CycleForm(forms.Form):
 
     field_order = ("kind", "group", "max_percent")
 
-    kind = forms.ChoiceField(choices=KINDS, label=gettext_lazy("What"), widget=UnfoldAdminSelectWidget)
+    kind = forms.ChoiceField(choices=_KINDS, label=gettext_lazy("What"), widget=UnfoldAdminSelectWidget)
     max_percent = forms.IntegerField(
         label=gettext_lazy("At most"),
         required=False,
@@ -74,7 +72,7 @@ class _CycleForm(forms.Form):
     def __init__(self, data: Any = None, *, actor: Actor) -> None:
         super().__init__(data)
         self._groups = {str(group.id): group for group in entered_groups(actor, CURATE)}
-        every = [(EVERY, gettext("Every group"))] if actor.all_groups and actor.may(CURATE) else []
+        every = [("", gettext("Every group"))] if actor.all_groups and actor.may(CURATE) else []
         named = [(id_, group.title or group.slug) for id_, group in self._groups.items()]
         self.fields["group"] = forms.ChoiceField(
             label=gettext("Where"), required=not every, choices=every + named, widget=UnfoldAdminSelectWidget
@@ -94,7 +92,7 @@ class _CycleForm(forms.Form):
 
 
 @admin.register(Run)
-class RunAdmin(PageAdmin):
+class RunAdmin(LociAdmin):
     """Maintenance runs in the user's groups; runs over all groups are for superusers."""
 
     list_name = gettext_lazy("Maintenance runs")
@@ -176,8 +174,6 @@ class RunAdmin(PageAdmin):
 
     def begin(self, request: HttpRequest) -> HttpResponse:
         """Choose a run, preview it, and start it."""
-        if request.method not in ("GET", "POST"):
-            return HttpResponseNotAllowed(["GET", "POST"])
         actor = actor_of(request)
         form = _CycleForm(request.POST or None, actor=actor)
         context: dict[str, Any] = {
@@ -207,50 +203,40 @@ class RunAdmin(PageAdmin):
         run = start_alone(actor, form.plan(), seconds=_REQUEST_S)
         counts = format_counts(run.counts) or gettext("nothing to do")
         if run.status == RunStatus.RUNNING:
-            messages.info(
-                request,
-                gettext("Started: {counts} so far. A worker continues within a minute.").format(
-                    counts=counts
-                ),
-            )
+            line = gettext("Started: {counts} so far. A worker continues within a minute.")
+            messages.info(request, line.format(counts=counts))
         elif run.status == RunStatus.DONE:
             messages.success(request, gettext("Done: {counts}.").format(counts=counts))
         else:
-            messages.warning(
-                request,
-                gettext("{label}: {text}").format(label=in_words(run.status.capitalize()), text=run.error),
-            )
+            line = gettext("{label}: {text}")
+            messages.warning(request, line.format(label=in_words(run.status.capitalize()), text=run.error))
         return HttpResponseRedirect(self.url("change", run.id))
 
     def _undone(self, request: HttpRequest, run: Run, *, with_later: bool) -> HttpResponse:
         done = undo_run(actor_of(request), run.id, with_later=with_later)
-        kept = gettext(" {kept} rows were left as they are.").format(kept=len(done.kept)) if done.kept else ""
-        later = (
-            gettext(" {earlier} later runs were undone first.").format(earlier=len(done.earlier))
+        versions = join_list(done.versions)
+        line = gettext(
+            "Run undone: {restored} rows restored, {deleted} removed.{edited}{kept}{later}"
+        ).format(
+            restored=done.restored,
+            deleted=done.deleted,
+            edited=versions
+            and gettext(" Edited since and restored too: {versions}.").format(versions=versions),
+            kept=gettext(" {kept} rows were left as they are.").format(kept=len(done.kept))
+            if done.kept
+            else "",
+            later=gettext(" {earlier} later runs were undone first.").format(earlier=len(done.earlier))
             if done.earlier
-            else ""
+            else "",
         )
-        edited = (
-            gettext(" Edited since and restored too: {versions}.").format(versions=join_list(done.versions))
-            if done.versions
-            else ""
-        )
-        messages.success(
-            request,
-            gettext("Run undone: {restored} rows restored, {deleted} removed.{edited}{kept}{later}").format(
-                restored=done.restored, deleted=done.deleted, edited=edited, kept=kept, later=later
-            ),
-        )
+        messages.success(request, line)
         return HttpResponseRedirect(self.url("change", run.id))
 
-    @column(
+    standing = field_column(
         gettext_lazy("status"),
-        ordering="status",
+        "status",
         labels={"done": "success", "failed": "danger", "stopped": "warning", "running": "info"},
     )
-    def standing(self, run: Run) -> str:
-        """The run's status."""
-        return run.status
 
     @column(gettext_lazy("what it did"))
     def did(self, run: Run) -> str:

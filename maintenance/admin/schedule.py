@@ -1,6 +1,7 @@
 """Admin pages of scheduled jobs (pause, resume, run), backups and the doctor."""
 
 import shlex
+from collections import Counter
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -11,7 +12,7 @@ from access.admin.buttons import Button, ButtonAdmin
 from access.admin.caller import actor_of
 from access.connect import command_line
 from maintenance.backups import list_backups, make_backup
-from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
+from maintenance.doctor import CheckStatus, examine, repair
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from maintenance.schedule import JobStatus, list_schedule, pause_job, request_run, resume_job
@@ -78,11 +79,12 @@ class ScheduleAdmin(ButtonAdmin):
         """Findings of a quick or a full examination; on POST, repair first."""
         actor, is_whole = actor_of(request), "whole" in request.GET
         found = repair(actor) if request.method == "POST" else examine(actor, quick=not is_whole)
+        counts = Counter(one.verdict for one in found.findings)
         context = {
             "title": gettext("Doctor"),
             "found": found,
             "findings": sorted(found.findings, key=lambda one: _URGENCY.index(one.verdict)),
-            "counts": count_verdicts(found),
+            "counts": [(each.value, counts[each]) for each in _URGENCY if each in counts],
             "is_whole": is_whole or request.method == "POST",
             "has_repaired": request.method == "POST",
         }
@@ -111,11 +113,3 @@ def _job_actions(job: JobStatus) -> list[str]:
     if job.state == "paused":
         return ["resume"]
     return ["pause"] if job.state in ("running", "asked") else ["run", "pause"]
-
-
-def count_verdicts(diagnosis: Diagnosis) -> list[tuple[str, int]]:
-    """Numbers of checks by outcome, the most urgent first; outcomes without a check are left out."""
-    counts = [
-        (verdict.value, sum(one.verdict is verdict for one in diagnosis.findings)) for verdict in _URGENCY
-    ]
-    return [(word, count) for word, count in counts if count]

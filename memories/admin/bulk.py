@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from django import forms
 from django.contrib import messages
@@ -28,23 +27,16 @@ from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 
-MAX_AT_ONCE = 500  # each memory is changed in a transaction of its own
+_MAX_AT_ONCE = 500  # each memory is changed in a transaction of its own
 _MAX_TRIED = 100  # memories that the preview tries
 _MAX_ERRORS_SHOWN = 5
 _LAST = "last-action"  # in the session
 _OF_VERBS = ("approve", "reject", "verify", "pin", "unpin", "forget", "restore")
 
 
-class _BulkEffect(StrEnum):
-    """What an action did to a memory, or would do."""
-
-    CHANGED = "changed"
-    QUEUED = "queued"
-    NONE = "none"
-
-
+_Effect = Literal["changed", "queued", ""]
 # Actor, memory, reason, what the action's own field holds (tags, or one group), dry_run.
-_Change = Callable[[Actor, Memory, str, tuple[str, ...], bool], _BulkEffect]
+_Change = Callable[[Actor, Memory, str, tuple[str, ...], bool], _Effect]
 
 
 @dataclass
@@ -62,21 +54,15 @@ _Apply = Callable[[Actor, Sequence[Memory], str, tuple[str, ...], bool], _BulkRe
 
 @dataclass(frozen=True)
 class _BulkAction:
-    """One entry of the list's menu of actions. `past` completes "12 memories …"."""
+    """One entry of the list's menu of actions. `past` completes "12 memories …"; `asks` names its own field of the form."""
 
     name: str
     label: str
     past: str
     apply: _Apply
     needs_reason: bool = False
-    needs_tags: bool = False
-    needs_group: bool = False
+    asks: Literal["tags", "group", ""] = ""
     is_dangerous: bool = False
-
-    @property
-    def has_own_field(self) -> bool:
-        """True if it asks for more than a reason."""
-        return self.needs_tags or self.needs_group
 
 
 class _BulkForm(ReasonForm):
@@ -93,20 +79,15 @@ class _BulkForm(ReasonForm):
 
     def __init__(self, action: _BulkAction, actor: Actor, data: Any = None) -> None:
         super().__init__(data, is_required=action.needs_reason)
-        if not action.needs_tags:
-            del self.fields["tags"]
-        if action.needs_group:
-            self.fields["group"].choices = group_choices(actor)  # type: ignore[attr-defined]
-        else:
-            del self.fields["group"]
+        self.fields["group"].choices = group_choices(actor)  # type: ignore[attr-defined]
+        for name in {"tags", "group"} - {action.asks}:
+            del self.fields[name]
+        self._asks = action.asks
 
     def given(self) -> tuple[str, ...]:
         """The tags that were typed, or the group that was chosen."""
-        if not self.is_valid():
-            return ()
-        chosen = self.cleaned_data.get("group", "")
-        typed = self.cleaned_data.get("tags", "")
-        return (chosen,) if chosen else tuple(tag.strip() for tag in typed.split(",") if tag.strip())
+        typed = self.cleaned_data[self._asks] if self._asks and self.is_valid() else ""
+        return tuple(part.strip() for part in typed.split(",") if part.strip())
 
 
 def note_action(request: HttpRequest, undo_ids: Sequence[str], what: str, *, page: str) -> None:
@@ -134,30 +115,27 @@ class BulkActionsMixin(LociAdmin):
         self, request: HttpRequest, rows: QuerySet[Memory], action: _BulkAction
     ) -> HttpResponse | None:
         """Ask with a preview; once that is answered, change the memories."""
-        chosen = list(rows[: MAX_AT_ONCE + 1])
-        if len(chosen) > MAX_AT_ONCE:
+        chosen = list(rows[: _MAX_AT_ONCE + 1])
+        if len(chosen) > _MAX_AT_ONCE:
             line = gettext("Nothing was changed: at most {max_at_once} memories at once. Filter the list.")
-            messages.error(request, line.format(max_at_once=MAX_AT_ONCE))
+            messages.error(request, line.format(max_at_once=_MAX_AT_ONCE))
             return None
         is_answered = "confirm" in request.POST
-        is_sent = is_answered or "tags" in request.POST or "group" in request.POST
+        is_sent = is_answered or action.asks in request.POST
         actor = actor_of(request)
         form = _BulkForm(action, actor, request.POST if is_sent else None)
         if not is_answered or not form.is_valid():
             return self.ask(request, chosen, action, form)
         done = action.apply(actor, chosen, form.cleaned_data["reason"], form.given(), False)
-        report(request, action, done, len(chosen))
+        _report(request, action, done, len(chosen))
         return HttpResponseRedirect(request.get_full_path())
 
     def ask(
         self, request: HttpRequest, chosen: Sequence[Memory], action: _BulkAction, form: _BulkForm
     ) -> HttpResponse:
-        given, actor = form.given(), actor_of(request)
-        would: _BulkResult | None = None
-        notes: tuple[str, ...] = ()
-        if given or not action.has_own_field:
-            would = action.apply(actor, chosen[:_MAX_TRIED], "preview", given, True)
-            notes = _lines_on_traces(chosen) if action.needs_group else ()
+        given, would = form.given(), None
+        if given or not action.asks:
+            would = action.apply(actor_of(request), chosen[:_MAX_TRIED], "preview", given, True)
         title = ngettext("{label}: {count} memory?", "{label}: {count} memories?", len(chosen))
         context = {
             "title": title.format(label=gettext(action.label), count=len(chosen)),
@@ -165,7 +143,7 @@ class BulkActionsMixin(LociAdmin):
             "form": form,
             "chosen": chosen,
             "would": would,
-            "notes": notes,
+            "notes": _lines_on_traces(chosen) if would and action.asks == "group" else (),
             "untried": max(0, len(chosen) - _MAX_TRIED),
             "back": request.get_full_path(),
         }
@@ -206,8 +184,8 @@ def _to_each(change: _Change) -> _Apply:
                 text = shorten(memory.content, 60)
                 done.refused.append(gettext("“{text}”: {refusal}").format(text=text, refusal=refusal))
                 continue
-            done.changed += effect is _BulkEffect.CHANGED
-            done.queued += effect is _BulkEffect.QUEUED
+            done.changed += effect == "changed"
+            done.queued += effect == "queued"
             if not dry_run and (undo_id := undo_id_of(actor, work)):
                 done.undo_ids.append(undo_id)
         return done
@@ -215,7 +193,7 @@ def _to_each(change: _Change) -> _Apply:
     return apply
 
 
-def report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: int) -> None:
+def _report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: int) -> None:
     """Say what was done, and note in the session how it is taken back."""
     past = pgettext("word", action.past)
     if done.changed:
@@ -237,13 +215,11 @@ def report(request: HttpRequest, action: _BulkAction, done: _BulkResult, count: 
 def _verb_action(name: str) -> _BulkAction:
     verb = VERBS[name]
 
-    def change(
-        actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
-    ) -> _BulkEffect:
+    def change(actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool) -> _Effect:
         done = verb.apply(actor, memory.id, reason=reason, dry_run=dry_run)
         if done.queued:
-            return _BulkEffect.QUEUED
-        return _BulkEffect.CHANGED if done.changed or dry_run else _BulkEffect.NONE
+            return "queued"
+        return "changed" if done.changed or dry_run else ""
 
     button = verb.button
     return _BulkAction(
@@ -257,16 +233,14 @@ def _tag_action(
 ) -> _BulkAction:
     """The action that sets the tags that `wanted` makes of the memory's and the typed ones, if they differ."""
 
-    def change(
-        actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool
-    ) -> _BulkEffect:
+    def change(actor: Actor, memory: Memory, reason: str, given: tuple[str, ...], dry_run: bool) -> _Effect:
         tags = wanted(memory.tags, given)
         if check_tags(tags) == tuple(memory.tags):
-            return _BulkEffect.NONE
+            return ""
         edited = edit(actor, memory.id, EditDraft(tags=tags), reason=reason, dry_run=dry_run)
-        return _BulkEffect.QUEUED if edited.outcome == EditOutcome.QUEUED else _BulkEffect.CHANGED
+        return "queued" if edited.outcome == EditOutcome.QUEUED else "changed"
 
-    return _BulkAction(name, label, past, _to_each(change), needs_tags=True)
+    return _BulkAction(name, label, past, _to_each(change), asks="tags")
 
 
 def _move_all(
@@ -309,7 +283,7 @@ BULK_ACTIONS = (
     *(_verb_action(name) for name in _OF_VERBS),
     _tag_action("tag", gettext_noop("Add tags"), "tagged", lambda own, given: tuple(dict.fromkeys((*own, *given)))),
     _tag_action("untag", gettext_noop("Remove tags"), "untagged", lambda own, given: tuple(tag for tag in own if tag not in check_tags(given))),
-    _BulkAction("move", gettext_noop("Move to another group"), "moved", _move_all, needs_group=True),
+    _BulkAction("move", gettext_noop("Move to another group"), "moved", _move_all, asks="group"),
 )  # fmt: skip
 
 

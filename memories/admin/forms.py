@@ -30,7 +30,7 @@ from memories.models import Memory
 
 _NEW_GROUP = "new_group"
 _DRAFT_FIELDS = offered_in(FieldInput.NEW_FORM, STORED)
-EDIT_FIELDS = offered_in(FieldInput.EDIT_FORM, EDITED)
+_EDIT_FIELDS = offered_in(FieldInput.EDIT_FORM, EDITED)
 
 
 class MemoryInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # unfold has no types
@@ -221,12 +221,12 @@ class EditForm(ReasonForm, MemoryForm):
 
     def __init__(self, memory: Memory, data: Any = None) -> None:
         super().__init__(data)
-        self.fields.update({field.name: _form_field(field) for field in EDIT_FIELDS})
+        self.fields.update({field.name: _form_field(field) for field in _EDIT_FIELDS})
         self.order_fields(self.field_order)
         self.initial = {
             "content": memory.content,
             "version": memory.version,
-            **{field.name: _as_input(field.kind, getattr(memory, field.name)) for field in EDIT_FIELDS},
+            **{field.name: _as_input(field.kind, getattr(memory, field.name)) for field in _EDIT_FIELDS},
         }
 
     def edit(self) -> EditDraft:
@@ -235,7 +235,7 @@ class EditForm(ReasonForm, MemoryForm):
         # A browser sends line ends as CR LF; that does not change the text.
         content = data["content"].replace("\r\n", "\n")
         changed = {"content": content} if content != self.initial["content"] else {}
-        for field in EDIT_FIELDS:
+        for field in _EDIT_FIELDS:
             value = _from_input(field.kind, data[field.name])
             if _as_input(field.kind, value) != self.initial[field.name]:
                 changed[field.name] = value

@@ -18,7 +18,7 @@ from access.actor import Actor, Via
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, interface_name, shorten
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from access.audit import OWN, chain_labels
 from access.audit.operations import BATCHES, Operation
 from access.audit.retention import link_heads
@@ -66,7 +66,7 @@ def _token_names(entries: Iterable[Any]) -> dict[str, str]:
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(PageAdmin):
+class AuditEntryAdmin(LociAdmin):
     """The audit log, newest first. It cannot be changed, here or elsewhere."""
 
     named_by = "name"

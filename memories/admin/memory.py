@@ -1,5 +1,6 @@
 """Memories in the admin: the list, the page of one memory, its verbs, and the forms to add and edit."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, shorten
-from access.admin.confirm import Confirmation, confirm, reason_form, render_confirmation
+from access.admin.confirm import Confirmation, confirm
 from access.admin.form_errors import try_form
 from access.audit import collecting_rows
 from access.errors import LociError, NotPermitted
@@ -214,24 +215,24 @@ class MemoryAdmin(BulkActionsMixin):
         if chosen.other:
             return pair_view(self, request, actor, memory, chosen)
         try:
-            question = _confirmation_of(chosen, memory, chosen.apply(actor, memory.id, dry_run=True), back)
-            form = reason_form(request, question)
-            if request.method != "POST" or not form.is_valid():
-                return render_confirmation(self, request, question, form)
-            quotes = form.cleaned_data.get("quotes", False)
-            with collecting_rows() as work:
-                done = chosen.apply(actor, memory.id, reason=form.cleaned_data["reason"], quotes=quotes)
+            would = chosen.apply(actor, memory.id, dry_run=True)
         except LociError as refusal:
             if refusal.status in (403, 404):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        if done.certificate is None:
-            messages.success(request, describe_change(chosen, done))
+
+        def carry_out(reason: str, quotes: bool = False) -> str:
+            with collecting_rows() as work:
+                done = chosen.apply(actor, memory.id, reason=reason, quotes=quotes)
+            if done.certificate is not None:
+                return _describe_purge(done.certificate)
             note_action(request, [undo_id_of(actor, work)], pgettext("word", chosen.button.past), page=back)
-            return HttpResponseRedirect(back)
-        messages.success(request, _describe_purge(done.certificate))
-        return HttpResponseRedirect(self.url("changelist"))
+            return describe_change(chosen, done)
+
+        question = _confirmation_of(chosen, memory, would, back)
+        question = replace(question, onward=self.url("changelist")) if chosen.takes_quotes else question
+        return confirm(self, request, question, carry_out)
 
     @column(gettext_lazy("memory"))
     def text(self, memory: Memory) -> SafeString:

@@ -9,9 +9,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.columns import column, field_column, start_column
+from access.admin.columns import column, shorten
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
 from memories.browse.recalls import visible_recalls, with_hits
@@ -20,12 +20,12 @@ from memories.recall_log import unpack_hits
 
 
 @admin.register(RecallLog)
-class RecallLogAdmin(PageAdmin):
+class RecallLogAdmin(LociAdmin):
     """One row per recall, kept for maintenance.recall_log_days."""
 
     named_by = "key"
     list_name = gettext_lazy("Recalls")
-    list_display = ("at", "question", "group", "actor", "via", "result_count", "mode", "duration")
+    list_display = ("at", "question", "group", "actor", "via", "result_count", "duration")
     list_display_links = ("at", "question")
     list_select_related = ("group",)
     list_filter = (GroupFilter, ViaFilter, "abstained", "degraded", ("at", DayRangeFilter))
@@ -41,10 +41,14 @@ class RecallLogAdmin(PageAdmin):
         context = {"title": gettext("Recall"), "recall": recall, "hits": logged.hits, "unseen": logged.unseen}
         return self.render(request, "admin/memories/recalllog/page.html", context)
 
-    question = start_column(gettext_lazy("question"), "query", 100)
+    @column(gettext_lazy("question"))
+    def question(self, recall: RecallLog) -> str:
+        return shorten(recall.query, 100)
 
     @column(gettext_lazy("results"))
     def result_count(self, recall: RecallLog) -> str:
         return gettext("nothing relevant") if recall.abstained else str(len(unpack_hits(bytes(recall.hits))))
 
-    duration = field_column(gettext_lazy("time (ms)"), "duration_ms", ".1f")
+    @column(gettext_lazy("time (ms)"), ordering="duration_ms")
+    def duration(self, recall: RecallLog) -> str:
+        return f"{recall.duration_ms:.1f}"

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, in_brackets, in_words, join_list, shorten
-from access.admin.page import PageAdmin
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.entities.lines import statement_of
 from memories.entities.statements import hidden_ends, show_heads
@@ -23,7 +23,7 @@ _LIST_CHARS = 160
 
 
 @admin.register(Relation)
-class RelationAdmin(PageAdmin):
+class RelationAdmin(LociAdmin):
     """Subject, predicate, object; read-only, stored by agents and maintenance."""
 
     list_name = gettext_lazy("Relations")

@@ -36,9 +36,9 @@ from memories.review.queue import (
 )
 
 _MAX_CHOSEN = 100  # cards at once, as many as the list shows
-KEYS = [(choice.key, gettext_lazy(choice.help)) for choice in CHOICES.values() if choice.key]
-KEYS.insert(-1, ("x", gettext_lazy("swap which of the two stays")))  # before 'dismiss'
-KEYS += [
+_KEYS = [(choice.key, gettext_lazy(choice.help)) for choice in CHOICES.values() if choice.key]
+_KEYS.insert(-1, ("x", gettext_lazy("swap which of the two stays")))  # before 'dismiss'
+_KEYS += [
     ("1 – 4", gettext_lazy("select another memory")),
     ("j  →", gettext_lazy("next card, without deciding")),
     ("k  ←", gettext_lazy("previous card")),
@@ -48,7 +48,7 @@ KEYS += [
     ("?", gettext_lazy("this list")),
 ]
 # For the page's script.
-DECISIONS = [
+_DECISIONS = [
     {
         "verb": choice.verb,
         "key": choice.key,
@@ -89,9 +89,9 @@ def review_page(request: HttpRequest) -> HttpResponse:
         "groups": groups,
         "chosen_group": chosen,
         "may_review": may_review(actor),
-        "keys": KEYS,
+        "keys": _KEYS,
         "select": gettext("Select {content}"),
-        "decisions": DECISIONS,
+        "decisions": _DECISIONS,
         "at_once": [(verb, gettext(CHOICES[verb].label)) for verb in AT_ONCE],
     }
     return render_in_site(request, "admin/memories/review/page.html", context)

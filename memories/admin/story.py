@@ -37,7 +37,7 @@ class _Mark:
 
 
 @dataclass(frozen=True)
-class Story:
+class _Story:
     """The picture: the curve as a path, and the marks; `start` is the moment at its left end, the right one is now."""
 
     start: datetime
@@ -47,7 +47,7 @@ class Story:
     height: int = _HEIGHT
 
 
-def draw_story(found: Inspection, history: list[HistoryEntry], questions: list[QuestionThatFound]) -> Story:
+def draw_story(found: Inspection, history: list[HistoryEntry], questions: list[QuestionThatFound]) -> _Story:
     """The story of an inspected memory."""
     points, events = found.curve.points, [*_events(found, history, questions)]
     start = min([points[0][0], *(at for at, _, _ in events)])
@@ -57,7 +57,7 @@ def draw_story(found: Inspection, history: list[HistoryEntry], questions: list[Q
         place = 100 * ((event[0] - start) / span)
         near.setdefault((event[1] == _RECALL, round(place / _NEAR)), []).append(event)
     places = [(_WIDTH * ((at - start) / span), _HEIGHT * (1 - value)) for at, value in points]
-    return Story(
+    return _Story(
         start,
         "M" + "L".join(f"{x:.0f} {y:.1f}" for x, y in places),
         tuple(

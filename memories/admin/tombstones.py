@@ -11,7 +11,8 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words
 from access.admin.confirm import Confirmation, confirm
-from access.admin.page import PageAdmin
+from access.admin.day_range import ago
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.lifecycle.purge.lift_tombstone import (
     in_curated_groups,
@@ -23,7 +24,7 @@ from memories.models import Tombstone
 
 
 @admin.register(Tombstone)
-class TombstoneAdmin(PageAdmin):
+class TombstoneAdmin(LociAdmin):
     """The tombstones in force in the groups that the caller curates; a row's page asks whether to lift it."""
 
     list_name = gettext_lazy("Tombstones")
@@ -55,13 +56,13 @@ class TombstoneAdmin(PageAdmin):
             back=self.url("changelist"),
             about=mark.reason,
             facts=(
-                ("group", mark.group.slug),
+                (in_words("group"), mark.group.slug),
                 (gettext("what happened"), mark.get_kind_display()),
-                ("by", mark.author_name),
-                ("when", f"{mark.created_at:%Y-%m-%d %H:%M}"),
-                ("scope", mark.get_scope_display()),
-                ("recognises", in_words(recognition(mark))),
-                ("text", known_texts(actor_of(request), [mark]).get(mark.memory_id, "")),
+                (gettext("author"), mark.author_name),
+                (in_words("at"), ago(mark.created_at)),
+                (in_words("scope"), mark.get_scope_display()),
+                (gettext("recognises"), in_words(recognition(mark))),
+                (gettext("text"), known_texts(actor_of(request), [mark]).get(mark.memory_id, "")),
             ),
             consequences=(
                 gettext("the text may be stored in this group again"),

@@ -63,7 +63,7 @@ def feedback_on(keys: Collection[int]) -> FeedbackCounts:
     rows = Feedback.objects.filter(memory__in=keys)
     newest = tuple(rows.order_by("-at", "-key")[:MAX_SHOWN])
     if len(newest) == MAX_SHOWN:
-        return FeedbackCounts(*count_verdicts(rows), newest)
+        return FeedbackCounts(*_count_verdicts(rows), newest)
     words = [row.verdict for row in newest]
     return FeedbackCounts(words.count(FeedbackVerdict.USED), words.count(FeedbackVerdict.WRONG), newest)
 
@@ -71,10 +71,10 @@ def feedback_on(keys: Collection[int]) -> FeedbackCounts:
 def feedback_in(memories: QuerySet[Memory]) -> FeedbackCounts:
     """What was said about all these memories, without the single verdicts."""
     keys = memories.order_by().values("key")
-    return FeedbackCounts(*count_verdicts(Feedback.objects.filter(memory__in=keys)))
+    return FeedbackCounts(*_count_verdicts(Feedback.objects.filter(memory__in=keys)))
 
 
-def count_verdicts(rows: QuerySet[Feedback]) -> tuple[int, int]:
+def _count_verdicts(rows: QuerySet[Feedback]) -> tuple[int, int]:
     """How many of the rows say used, and how many wrong."""
     counts = dict(rows.order_by().values_list("verdict").annotate(count=Count("key")))
     return counts.get(FeedbackVerdict.USED, 0), counts.get(FeedbackVerdict.WRONG, 0)

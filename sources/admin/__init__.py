@@ -1,12 +1,10 @@
 """Admin pages of imports: upload a file, check it, and import it after confirmation."""
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from access.actor import Actor
@@ -21,12 +19,11 @@ from sources.uploads import (
     begin_import,
     begin_undo,
     discard_upload,
-    find_upload,
     own_uploads,
     receive_upload,
 )
 
-STATE_LABELS = {
+_STATE_LABELS = {
     "done": "success",
     "failed": "danger",
     "checked": "warning",
@@ -44,7 +41,7 @@ _HEADINGS = {
     UploadState.UNDO: gettext_lazy("Taking the import back"),
     UploadState.UNDONE: gettext_lazy("Taken back"),
 }
-ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo}
+_ACTIONS = {"import": begin_import, "discard": discard_upload, "undo": begin_undo}
 
 
 @admin.register(Upload)
@@ -63,7 +60,7 @@ class UploadAdmin(FileAdmin):
     refused = gettext_lazy(
         "You may not import: you need the role contributor in a group. Ask an admin of one."
     )
-    list_display = ("name", "standing", "counted", "not_taken", "size_said", "created_at")
+    list_display = ("name", "standing", "counted", "not_taken", "created_at")
     list_display_links = ("name",)
     list_filter = ("state",)
     ordering = ("-key",)
@@ -82,16 +79,10 @@ class UploadAdmin(FileAdmin):
         )
         return self.url("change", upload.id)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, upload: Upload) -> HttpResponse:
         """The progress and result of an import; on POST, apply a button's action."""
-        try:
-            upload = find_upload(actor_of(request), UUID(object_id))
-        except ValueError:
-            raise Http404 from None
         if request.method == "POST":
-            act = ACTIONS.get(request.POST.get("do", ""))
+            act = _ACTIONS.get(request.POST.get("do", ""))
             if act is None:
                 raise Http404
             try:
@@ -104,23 +95,17 @@ class UploadAdmin(FileAdmin):
         return self.render(request, "admin/sources/upload/page.html", self._page_context(upload))
 
     def _page_context(self, upload: Upload) -> dict[str, Any]:
-        taken = sum(count for _, count in upload.report)
         return {
             "title": gettext("Import of {name}").format(name=upload.name),
             "upload": upload,
             "heading": _HEADINGS[UploadState(upload.state)],
             "is_busy": upload.state in TO_DO,
-            "is_trial": upload.state == UploadState.CHECKED,
-            "is_over": upload.finished_at is not None,
-            "is_undone": upload.state == UploadState.UNDONE,
             "unit": "line" if upload.line_count else "record",
-            "taken": taken,
+            "taken": sum(count for _, count in upload.report),
             "more_faults": upload.fault_count - len(upload.faults),
-            "add_url": self.url("add"),
-            "memories_url": reverse(f"{self.admin_site.name}:memories_memory_changelist"),
         }
 
-    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
+    standing = field_column(gettext_lazy("state"), "state", labels=_STATE_LABELS)
 
     @column(gettext_lazy("counts"), empty="—")
     def counted(self, upload: Upload) -> str | None:

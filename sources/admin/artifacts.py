@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -24,7 +23,7 @@ from sources.artifacts.upkeep import decide_chunk, in_readable_groups, remove_ar
 from sources.models import Artifact, Chunk, ChunkProof, ChunkState
 
 _SHOWN_CHUNKS = 500
-STATE_LABELS = {"live": "success", "retired": "warning"}
+_STATE_LABELS = {"live": "success", "retired": "warning"}
 
 
 class _ArtifactForm(forms.Form):
@@ -82,7 +81,7 @@ class ArtifactAdmin(FileAdmin):
     )
     add_button = gettext_lazy("Send the file")
     refused = gettext_lazy("You may not write in any group. Ask an admin of one.")
-    list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "size_said", "updated_at")
+    list_display = ("path", "group", "source", "standing", "chunk_count", "proved", "updated_at")
     list_display_links = ("path",)
     list_select_related = ("group",)
     list_filter = (GroupFilter, "state", "kind", _HeldChunksFilter)
@@ -106,11 +105,9 @@ class ArtifactAdmin(FileAdmin):
         messages.success(request, form.ingest(actor_of(request)).as_text())
         return self.url("changelist")
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, row: Artifact) -> HttpResponse:
         """A file with its chunks; on POST, delete it, or release or hold one of its chunks."""
-        actor, row = actor_of(request), self.get_or_404(request, object_id)
+        actor = actor_of(request)
         if request.method == "POST":
             if request.POST.get("do") in ("release", "hold"):
                 return self.decide(request, row)
@@ -146,7 +143,7 @@ class ArtifactAdmin(FileAdmin):
             messages.success(request, done.format(locator=chunk.locator))
         return HttpResponseRedirect(self.url("change", row.id))
 
-    standing = field_column(gettext_lazy("state"), "state", labels=STATE_LABELS)
+    standing = field_column(gettext_lazy("state"), "state", labels=_STATE_LABELS)
 
     @column(gettext_lazy("proves"), empty="—")
     def proved(self, row: Artifact) -> int | None:
@@ -157,33 +154,13 @@ class ArtifactAdmin(FileAdmin):
 def _chunk_context(actor: Actor, row: Artifact) -> dict[str, Any]:
     """The chunks of a file's page: the live ones in order, then those that are held or retired."""
     rows = row.chunks.defer("embedding", "forms").select_related("group").prefetch_related("proofs__memory")
-    chunks: list[Chunk] = list(rows.order_by("state", "start_line", "key")[: _SHOWN_CHUNKS + 1])
-    shown = [
-        {
-            "id": chunk.id,
-            "locator": chunk.locator,
-            "released_by": chunk.released_by,
-            "heading": chunk.heading,
-            "state": chunk.state,
-            "text": visible_text(actor, chunk),
-            "tokens": chunk.tokens,
-            "findings": join_list(f"{kind} {count}" for kind, count in chunk.findings.items()),
-            "is_owed": not chunk.model and chunk.state == ChunkState.LIVE,
-            "proofs": [
-                (
-                    reverse("admin:memories_memory_change", args=[proof.memory.id]),
-                    proof.memory.content[:120],
-                    proof.stale_at,
-                )
-                for proof in chunk.proofs.all()
-            ],
-        }
-        for chunk in chunks[:_SHOWN_CHUNKS]
-    ]
-    findings = join_list(f"{kind} {count}" for kind, count in row.findings.items())
+    chunks: list[Any] = list(rows.order_by("state", "start_line", "key")[: _SHOWN_CHUNKS + 1])
+    for chunk in chunks:
+        chunk.shown = visible_text(actor, chunk)
+        chunk.found = join_list(f"{kind} {count}" for kind, count in chunk.findings.items())
     return {
-        "chunks": shown,
+        "chunks": chunks[:_SHOWN_CHUNKS],
         "more": len(chunks) > _SHOWN_CHUNKS,
-        "findings": findings,
+        "findings": join_list(f"{kind} {count}" for kind, count in row.findings.items()),
         "curates": actor.may(CURATE, row.group_id),
     }

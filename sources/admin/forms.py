@@ -7,16 +7,14 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
-from access.admin.columns import Label, column
-from access.admin.form_errors import show_error
+from access.admin.columns import Label
+from access.admin.form_errors import try_form
 from access.admin.page import LociAdmin
-from access.errors import LociError
 from access.groups import entered_groups
 from memories.types import Scope, Type
 from sources.importing import ENDINGS, IMPORTERS, NAMES
@@ -48,11 +46,8 @@ class FileAdmin(LociAdmin):
             raise PermissionDenied(self.refused)
         sent = (request.POST, request.FILES) if request.method == "POST" else ()
         form: Any = self.file_form(*sent, actor=actor_of(request))
-        if form.is_valid():
-            try:
-                return HttpResponseRedirect(self.receive(request, form))
-            except LociError as refusal:
-                show_error(form, refusal)
+        if answer := try_form(form, lambda: HttpResponseRedirect(self.receive(request, form))):
+            return answer
         context = {
             "title": self.add_title,
             "form": form,
@@ -63,11 +58,6 @@ class FileAdmin(LociAdmin):
         }
         status = 422 if form.errors else 200
         return self.render(request, "admin/sources/add.html", context, status=status)
-
-    @column(gettext_lazy("size"), ordering="size")
-    def size_said(self, row: Any) -> str:
-        """The file's size."""
-        return filesizeformat(row.size)
 
 
 def writable_groups(actor: Actor) -> list[str]:

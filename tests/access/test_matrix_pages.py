@@ -29,6 +29,7 @@ OBJECTS = {
 WORDS = {
     "form": "jsonl",
     "verb": "forget",
+    "change": "revoke",
     "tab": "map",
     "action": "forget",
     "kind": "candidate",

@@ -59,7 +59,7 @@ LABELS: Final = ("thread", "source", "source_ref", "tags", "metadata", "anchor_c
 _STATED: Final = frozenset(
     {"thread", "name", "title", "instructions", "state", "predicate", "subject", "object"}
 )
-MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
+_MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
 
 
 class Mark(NamedTuple):
@@ -416,7 +416,7 @@ def sentences_of(text: str) -> list[str]:
 
 def _without_labels(clause: str) -> Iterable[str]:
     """What follows each of the first labels of a clause, such as "Note:"."""
-    for label in range(1, MAX_LABELS + 1):
+    for label in range(1, _MAX_LABELS + 1):
         rest = _LABEL_END.split(clause, maxsplit=label)
         if len(rest) <= label:
             return

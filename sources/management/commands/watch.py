@@ -31,7 +31,7 @@ examples:
 
 While 'loci up' runs, it watches the folders. A folder on a network drive may need --poll.
 """
-ACTIONS: Final = {
+_ACTIONS: Final = {
     "pause": ("leave it alone until it is resumed", pause_folder, "is paused"),
     "resume": ("read it again", resume_folder, "is watched again"),
     "accept_gone": ("what is gone there is meant to be gone", accept_gone, "is watched again; what is gone becomes unconfirmed"),
@@ -53,12 +53,12 @@ class Command(FaceCommand):
         flag("--as-own", "its texts are the team's own, not from outside"),
         either(
             flag("--once", "look through a watched folder here and now"),
-            *(flag(f"--{name.replace('_', '-')}", meaning) for name, (meaning, _, _) in ACTIONS.items()),
+            *(flag(f"--{name.replace('_', '-')}", meaning) for name, (meaning, _, _) in _ACTIONS.items()),
         ),
     )
 
     def act(self, options: dict[str, Any]) -> CommandAnswer:
-        chosen = next((name for name in ACTIONS if options[name]), "")
+        chosen = next((name for name in _ACTIONS if options[name]), "")
         if options["folder"] is None:
             if options["once"] or chosen:
                 raise CommandError("Name the folder: loci watch DIR", returncode=2)
@@ -68,7 +68,7 @@ class Command(FaceCommand):
             return _scan_once(path)
         if chosen:
             folder = find_by_path(operator(), path)
-            _, change, done = ACTIONS[chosen]
+            _, change, done = _ACTIONS[chosen]
             change(operator(), folder)
             text = f"{folder.path} {done}."
         else:
