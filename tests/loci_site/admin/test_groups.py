@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -13,6 +14,8 @@ from access.groups import GroupChange, create_group, update_group
 from access.groups.members import set_member, set_private
 from access.models import ApiToken, AuditEntry, Group, Membership
 from access.tokens import operator
+from loci_site.admin.groups import counts
+from loci_site.admin.groups.counts import count_by_group
 from maintenance.models import Run
 from memories.draft import EditDraft
 from memories.lifecycle import verbs
@@ -134,6 +137,31 @@ def test_a_card_says_what_a_group_holds_and_what_waits(
     )
     assert card.last_write == waiting.created_at
     assert (other.holds, other.new, other.waiting, other.last_write) == ((), 0, 0, None)
+
+
+def test_what_recall_never_returns_is_not_counted(
+    ledger: Group, garden: Group, bob: User, remember: Remember
+) -> None:
+    remember("a", group="garden", scope="global")
+    for content, trust in (("b", "active"), ("c", "candidate"), ("d", "rejected"), ("e", "quarantined")):
+        Memory.objects.filter(pk=remember(content).pk).update(trust=trust)
+    assert {key: dict(own) for key, own in count_by_group().items()} == {
+        ledger.key: {"semantic": 2, "candidate": 1, "new": 4},
+        garden.key: {"semantic": 1, "new": 1},
+    }
+
+
+def test_a_large_store_is_counted_from_time_to_time(
+    ledger: Group, remember: Remember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "SMALL_STORE", 0)
+    cache.clear()
+    remember("a fact")
+    assert count_by_group()[ledger.key]["semantic"] == 1
+    remember("another fact")
+    assert count_by_group()[ledger.key]["semantic"] == 1
+    cache.clear()
+    assert count_by_group()[ledger.key]["semantic"] == 2
 
 
 def test_many_groups_are_searched_and_archived_ones_are_folded(owner: Client, member: Client) -> None:
