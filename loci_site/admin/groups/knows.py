@@ -49,7 +49,7 @@ def show_knows(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse
         "newest": newest.rows,
         "tag": tag,
         "topics": [(name, count, _topic_url(group, name, tag)) for name, count in topics],
-        "entities": _entities(newest_statements(actor, group.key, "", _RELATIONS)),
+        "entities": _entities(newest_statements(actor, group, "", _RELATIONS)),
         "weeks": _by_week(events),
         "more": list_url("memories_memory", group=group.slug, state__exact=State.LIVE)
         + f"&{urlencode({'tag': tag})}",
