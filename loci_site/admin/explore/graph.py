@@ -12,7 +12,6 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words, shorten
 from access.admin.form_errors import refusing_as_json
-from access.errors import InvalidInput
 from access.models import Group
 from loci_site.admin.explore.page import json_response, parse_number, query_texts
 from memories.admin.memory_page import node_json
@@ -28,12 +27,12 @@ from memories.types import State, Trust, Type
 from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
-DEFAULT_LIMIT, MAX_LIMIT = 60, 300
+_MAX_RELATIONS = 60
 _OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
 _NODE_CHARS = 80
 _MAX_PREDICATES = 20
 _MAX_MEMORIES = 60  # newest of a group that are looked at
-FIELDS = ("group", "of", "predicate", "depth", "limit", "memories")
+FIELDS = ("of", "predicate", "depth", "memories")
 
 
 def graph_context(actor: Actor, group: Group, given: dict[str, str]) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def graph_context(actor: Actor, group: Group, given: dict[str, str]) -> dict[str
     if given["of"]:
         start, statements = _around(actor, given)
     else:
-        statements = newest_statements(actor, group, given["predicate"], _limit(given))
+        statements = newest_statements(actor, group, given["predicate"], _MAX_RELATIONS)
     data = graph_json(statements, start)
     if start is None and not given["predicate"]:
         _add_memories(data, actor, group, statements)
@@ -94,9 +93,6 @@ def expand_node(request: HttpRequest) -> HttpResponse:
     """The relations around one memory as JSON, for expanding its node; with `memories` the memories behind it instead."""
     given = query_texts(request, *FIELDS, max_chars=100)
     actor = actor_of(request)
-    if not given["of"]:
-        hint = gettext("Pass its id as 'of'.")
-        raise InvalidInput(gettext("No memory was named."), hint=hint, field="of")
     if given["memories"]:
         memory = find_memory(actor, given["of"], field="of")
         return json_response(_behind_json(memory, memories_behind(actor, memory)))
@@ -161,8 +157,9 @@ def _node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
 def _around(actor: Actor, given: dict[str, str]) -> tuple[Memory, list[RelationStatement]]:
     """The version of the memory `of` that occurs in its relations, and these."""
     memory = find_memory(actor, given["of"], field="of")
-    depth = _parse_number_in_range(given, "depth", 1, MAX_DEPTH)
-    found = statements_around(actor, memory, depth=depth, limit=_limit(given))
+    depth = parse_number(given, "depth") or 1
+    check_range(depth, 1, MAX_DEPTH, field="depth")
+    found = statements_around(actor, memory, depth=depth, limit=_MAX_RELATIONS)
     ends = (end for each in found for end in (each.subject, each.object))
     start = next((end for end in ends if end.root_key == memory.root_key), memory)
     wanted = given["predicate"]
@@ -176,16 +173,3 @@ def newest_statements(actor: Actor, group: Group, predicate: str, limit: int) ->
         rows = rows.filter(predicate=predicate)
     edges = [Edge(relation, 1) for relation in rows.order_by("-key")[: limit * _OVERSAMPLING]]
     return visible_statements(actor, edges)[:limit]
-
-
-def _limit(given: dict[str, str]) -> int:
-    return _parse_number_in_range(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
-
-
-def _parse_number_in_range(given: dict[str, str], name: str, default: int, most: int) -> int:
-    """A query parameter as a whole number from 1 to `most`; `default` if empty."""
-    number = parse_number(given, name)
-    if number is None:
-        return default
-    check_range(number, 1, most, field=name)
-    return number

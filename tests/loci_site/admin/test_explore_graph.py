@@ -37,7 +37,6 @@ def test_the_graph_has_the_relations_of_the_address(
     assert edges() == {str(one.id), str(two.id)}
     assert edges(group="garden") == {str(other.id)}
     assert edges(predicate="uses") == {str(two.id)}
-    assert edges(limit="1") == {str(two.id)}
     ines = str(one.subject.id)
     assert edges(of=ines) == {str(one.id)}
     assert edges(of=ines, depth="2") == {str(one.id), str(two.id)}
@@ -70,13 +69,11 @@ def test_the_table_says_the_same(owner: Client, alice: User, ledger: Group) -> N
     assert [word in table for word in ("Ines", "maintains", "Ledger")] == [True] * 3
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("depth", "9"), ("depth", "x"), ("limit", "0"), ("limit", "301")]
-)
-def test_a_graph_has_limits(owner: Client, remember: Remember, field: str, value: Any) -> None:
+@pytest.mark.parametrize("depth", ["9", "x"])
+def test_a_graph_has_limits(owner: Client, remember: Remember, depth: str) -> None:
     memory = remember("something")
-    answer = get(owner, "graph/around/", status=422, of=str(memory.id), **{field: value})
-    assert json.loads(answer.content)["field"] == field
+    answer = get(owner, "graph/around/", status=422, of=str(memory.id), depth=depth)
+    assert json.loads(answer.content)["field"] == "depth"
     assert json.loads(get(owner, "graph/around/", status=422).content)["field"] == "of"
 
 
