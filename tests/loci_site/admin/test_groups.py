@@ -277,6 +277,16 @@ def test_a_curator_takes_a_correction_back_and_a_reader_is_not_offered_it(
     assert not Memory.objects.filter(state=State.LIVE).exists()
 
 
+def test_what_was_taken_back_is_not_told_as_a_correction(
+    member: Client, bob: User, remember: Remember
+) -> None:
+    for content in ("The port is 8081.", "The host is blue."):
+        edit(person(bob), remember(content).id, EditDraft(content=content.replace("is", "was")))
+    entry = feed(member)[0].items[0].entry
+    member.post("/admin/groups/ledger/changes/", {"entry": entry})
+    assert [line.said for line in feed(member)][:2] == ["bob took back", "bob corrected"]
+
+
 def test_what_a_run_did_is_a_line_with_the_way_to_its_undo(
     owner: Client, charlie: User, remember: Remember, ledger: Group
 ) -> None:
