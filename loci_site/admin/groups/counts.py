@@ -26,8 +26,7 @@ def count_by_group() -> Counts:
     """
     if (Memory.objects.aggregate(newest=Max("key"))["newest"] or 0) <= SMALL_STORE:
         return _count()
-    counts: Counts = cache.get_or_set(_KEY, _count, _CACHED_S)
-    return counts
+    return cache.get_or_set(_KEY, _count, _CACHED_S) or _count()
 
 
 def _count() -> Counts:
