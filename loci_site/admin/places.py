@@ -106,8 +106,7 @@ PLACES: tuple[tuple[Label, tuple[Place, ...]], ...] = (
 _ENTRIES: tuple[tuple[Label, str, str, str, tuple[str, ...]], ...] = (
     (gettext_lazy("Home"), "home", "h", "admin:index", ()),
     (gettext_lazy("Groups"), "meeting_room", "g", "admin:explore_groups", (
-        "admin:memories_memory_changelist", "admin:relations_relation_changelist", "admin:explore_graph",
-        "admin:explore_timeline", "admin:access_group_changelist", "people:conversations",
+        "admin:memories_memory_changelist", "admin:relations_relation_changelist", "people:conversations",
     )),
     (gettext_lazy("Review"), "fact_check", "r", "review", ()),
     (gettext_lazy("Ask"), "psychology_alt", "a", "admin:explore_recall", ()),

@@ -49,7 +49,7 @@ urlpatterns = [
     # Former addresses.
     *(
         path(f"{former}<path:rest>", moved)
-        for former in ("app/", "help/", "admin/explore/", "admin/memories/link/")
+        for former in ("app/", "help/", "admin/explore/", "admin/memories/link/", "admin/access/group/")
     ),
-    *(path(former, moved) for former in ("app/", "help/", "admin/memories/link/")),
+    *(path(former, moved) for former in ("app/", "help/", "admin/memories/link/", "admin/access/group/")),
 ]

@@ -1,6 +1,6 @@
 """Lists in pages: newest first, each page found by the key before it, never counted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -144,12 +144,17 @@ def _withhold_quarantined(entries: Sequence[AuditEntry]) -> None:
     """Take what the entries quote about memories with a quarantined version: a snapshot, or a reason, has its text."""
     ids = {entry.memory_id for entry in entries if entry.memory_id is not None}
     roots = {row.id: row.root_key for row in Memory.objects.filter(id__in=ids).only("id", "root")}
-    chains = Q(root__in=roots.values()) | Q(key__in=roots.values())
-    hidden = {row.root_key for row in Memory.objects.filter(chains, trust=Trust.QUARANTINED).only("root")}
+    hidden = quarantined_chains(roots.values())
     for entry in entries:
         is_hidden = entry.memory_id is not None and roots.get(entry.memory_id) in hidden
         if is_hidden and hasattr(entry, "payload_row"):
             entry.payload_row.payload = {"withheld": WITHHELD}
+
+
+def quarantined_chains(roots: Collection[int]) -> set[int]:
+    """Those of the roots whose chain has a quarantined version."""
+    chains = Q(root__in=roots) | Q(key__in=roots)
+    return {row.root_key for row in Memory.objects.filter(chains, trust=Trust.QUARANTINED).only("root")}
 
 
 def list_candidates(

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 FOREIGN, OWN = "garden", "ledger"
 CALLERS = ("admin", "curator", "viewer", "stranger")
 REVIEW, MANY, UNDO = "/admin/review/decide/", "/admin/review/many/", "/admin/review/undo/"
-MERGE, LIST = "/admin/graph/merge/", "/admin/memories/memory/"
+LIST = "/admin/memories/memory/"
 
 
 def standing(group: str) -> list[Any]:
@@ -44,12 +44,9 @@ def named(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
     entry = AuditEntry.objects.filter(memory_id=foreign["memory"]).first()
     assert entry is not None
     yield UNDO, {"entries": f'[["{entry.name}"]]'}
-    for what in ("preview", "merge", "undo"):
-        yield MERGE, {"what": what, "from": foreign["memory"], "into": own["memory"]}
-        yield MERGE, {"what": what, "from": foreign["memory"], "into": foreign["other"]}
-    yield MERGE, {"what": "merge", "from": own["memory"], "into": foreign["memory"]}
     for verb in ("merge", "supersede"):
         yield f"{LIST}{own['memory']}/{verb}/", {"other": foreign["memory"], "reason": "so"}
+        yield f"{LIST}{foreign['memory']}/{verb}/", {"other": own["memory"], "reason": "so"}
     yield (
         "/admin/memories/memory/add/",
         {"content": "a text of ours", "group": foreign["group"], "type": "semantic", "scope": "group"},
@@ -57,10 +54,7 @@ def named(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def posted(client: Client, address: str, body: dict[str, Any]) -> tuple[int, str]:
-    if address == MERGE:
-        answer = client.post(address, json.dumps(body), content_type="application/json")
-    else:
-        answer = client.post(address, body)
+    answer = client.post(address, body)
     text = answer.content.decode()
     if answer.status_code in (301, 302):
         # What the page that it leads to says of it.
@@ -132,7 +126,7 @@ def test_the_same_bodies_with_ones_own_rows_do_something(world: World) -> None:
         (REVIEW, {"verb": "approve", "id": own["candidate"]}),
         (REVIEW, {"verb": "merge", "id": own["memory"], "other": own["other"]}),
         (REVIEW, {"verb": "dismiss", "link": own["link"]}),
-        (MERGE, {"what": "merge", "from": own["memory"], "into": own["other"]}),
+        (f"{LIST}{own['memory']}/merge/", {"other": own["other"], "reason": "so"}),
         (MANY, {"verb": "reject", "reason": "so", "chosen": [f"candidate:{own['candidate']}"]}),
         (
             "/admin/memories/memory/add/",

@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 # The object in a page's address: that of the model's name in the world, or this one.
 OBJECTS = {
     "memories/recalllog": "recall",
-    "access/group": "group_id",
     "access/apitoken": "token",
     "access/auditentry": "entry",
     "maintenance/run/batch": "batch",

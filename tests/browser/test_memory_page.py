@@ -179,9 +179,6 @@ def test_lists_and_forms_cut_nothing_on_a_phone(page_as: PageAs, site: Site, axe
     # The last list's first row is alice; a form of its own fields follows, and one with rows of members.
     for address in ("/admin/auth/user/1/change/", "/admin/groups/ledger/settings/"):
         page.goto(address)
-        if address.endswith("group/"):
-            page.get_by_role("link", name="ledger").first.click()
-            expect(page.get_by_label("role").first).to_be_visible()
         axe(page)
         fits(page)
 

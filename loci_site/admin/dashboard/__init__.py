@@ -10,9 +10,10 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.groups import entered_groups
 from loci_site.admin.dashboard.activity import list_activity
 from loci_site.admin.dashboard.todo import first_steps, needs_care, review_url
-from loci_site.admin.explore.page import group_names, store_url
+from loci_site.admin.explore.page import store_url
 from maintenance.admin.runs import may_undo
 from maintenance.models import Run
 from maintenance.runs.wording import format_counts
@@ -35,7 +36,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
     return context | {
         "title": gettext("Home"),
         "steps": first_steps(actor, is_empty=not newest),
-        "groups": group_names(actor),
+        "groups": [group.slug for group in entered_groups(actor)],
         "newest": newest,
         "corrections": find_corrections(actor, since=since, limit=_LINES),
         "missed": _unanswered(actor, since),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words
+from access.admin.page import render_in_site
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import Group
@@ -22,7 +23,6 @@ from loci_site.admin.explore.page import (
     query_narrowing,
     query_text,
     query_texts,
-    render_page,
     store_url,
     url_with_query,
 )
@@ -70,25 +70,12 @@ STEPS = {
 
 
 @dataclass(frozen=True)
-class _ScoreSegment:
-    """A segment of a score's bar; `start` and `width` in percent of the bar."""
-
-    name: str
-    tone: str
-    start: float
-    width: float
-
-
-@dataclass(frozen=True)
 class _RankedAnswer:
     """One answer with its scores. `boosts`: name, reason and value of each adjustment; `why` has it all in words."""
 
-    rank: int
     why: str
     item: Item
-    numbers: Mapping[str, float]
     boosts: tuple[tuple[str, str, float], ...]
-    bar: tuple[_ScoreSegment, ...]
 
 
 @dataclass(frozen=True)
@@ -136,7 +123,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         "zone": str(timezone.get_current_timezone()),
     }
     status = context["refusal"].status if "refusal" in context else 200
-    return render_page(request, "ask.html", context, status=status)
+    return render_in_site(request, "admin/explore/ask.html", context, status=status)
 
 
 def _slider_start(memories: Sequence[Memory], groups: Sequence[Group], narrowing: Narrowing) -> datetime:
@@ -189,14 +176,11 @@ def _without(items: tuple[Item, ...], keys: set[int]) -> tuple[Item, ...]:
 
 def _rank_answers(answer: RecallResult) -> list[_RankedAnswer]:
     """The answers, or the closest matches of an abstention, in order."""
-    items = answer.items or answer.nearest
-    top_score = max((item.score for item in items), default=0.0)
     ranked = []
-    for rank, item in enumerate(items, start=1):
+    for item in answer.items or answer.nearest:
         named = ((name, why, item.numbers.get(name)) for name, why in _BOOSTS.items())
         boosts = tuple((in_words(name), str(why), value) for name, why, value in named if value)
-        bar = _score_bar(item.score, item.numbers, top_score, answer.mode)
-        ranked.append(_RankedAnswer(rank, _tell_why(item.numbers, boosts), item, item.numbers, boosts, bar))
+        ranked.append(_RankedAnswer(_tell_why(item.numbers, boosts), item, boosts))
     return ranked
 
 
@@ -217,29 +201,6 @@ def _tell_why(numbers: Mapping[str, float], boosts: Sequence[tuple[str, str, flo
     return " · ".join(line.format(how="; ".join(how)) for line, how in parts if how)
 
 
-def _score_bar(
-    score: float, numbers: Mapping[str, float], top_score: float, mode: str
-) -> tuple[_ScoreSegment, ...]:
-    """The parts of a score side by side: meaning, words, boosts. The top score fills the bar."""
-    if top_score <= 0:
-        return ()
-    if mode != "hybrid":
-        return (_ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / top_score, 1)),)
-    parts = [
-        ("meaning", "blue", numbers.get("meaning", 0.0)),
-        ("words", "tone", numbers.get("words", 0.0)),
-        ("boosts", "green", sum(max(0.0, numbers.get(name, 0.0)) for name in _BOOSTS)),
-    ]
-    # Penalties shorten the whole bar, so that its length is the score.
-    scale = max(score, 0.0) / (sum(max(value, 0.0) for *_, value in parts) or 1.0)
-    segments, start = list[_ScoreSegment](), 0.0
-    for name, tone, value in parts:
-        width = 100 * max(value, 0.0) * scale / top_score
-        segments.append(_ScoreSegment(name, tone, round(start, 1), round(width, 1)))
-        start += width
-    return tuple(segments)
-
-
 def _dropped_candidates(actor: Actor, trace: Trace) -> list[_DroppedCandidate]:
     """Visible candidates that were left out, in the trace's order: the closest first."""
     keys = list(trace.dropped)[:_MAX_DROPPED]
@@ -255,13 +216,13 @@ def _dropped_candidates(actor: Actor, trace: Trace) -> list[_DroppedCandidate]:
 def _describe_step(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The non-empty values of a trace step as names and texts."""
     return [
-        (name.replace("_", " "), describe_value(value))
+        (name.replace("_", " "), _describe_value(value))
         for name, value in detail.items()
         if value not in ("", [], None)
     ]
 
 
-def describe_value(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,6 +1,5 @@
-"""The relation graph: a group's newest relations with the memories behind them, those around one memory, and merging two entities."""
+"""The relation graph: a group's newest relations with the memories behind them, and those around one memory."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +7,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_POST
 
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import in_words, shorten
 from access.admin.form_errors import refusing_as_json
-from access.errors import InvalidInput
-from access.groups import find_group
 from access.models import Group
 from loci_site.admin.explore.page import json_response, parse_number, query_texts
 from memories.admin.memory_page import node_json
@@ -23,8 +19,6 @@ from memories.browse.suggest import Behind, memories_behind
 from memories.draft import check_range
 from memories.entities.statements import RelationStatement, statements_around, visible_statements, with_proofs
 from memories.language.cleaning import fold
-from memories.lifecycle import verbs
-from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
@@ -33,18 +27,21 @@ from memories.types import State, Trust, Type
 from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
-DEFAULT_LIMIT, MAX_LIMIT = 60, 300
+_MAX_RELATIONS = 60
 _OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
 _NODE_CHARS = 80
 _MAX_PREDICATES = 20
 _MAX_MEMORIES = 60  # newest of a group that are looked at
-MAX_BODY = 4_000  # bytes
-FIELDS = ("group", "of", "predicate", "depth", "limit", "memories")
+FIELDS = ("of", "predicate", "depth", "memories")
 
 
 def graph_context(actor: Actor, group: Group, given: dict[str, str]) -> dict[str, Any]:
     """The relations around the memory `of`, else the group's newest with the memories that prove or name their ends."""
-    start, statements = _find_statements(actor, given)
+    start: Memory | None = None
+    if given["of"]:
+        start, statements = _around(actor, given)
+    else:
+        statements = newest_statements(actor, group, given["predicate"], _MAX_RELATIONS)
     data = graph_json(statements, start)
     if start is None and not given["predicate"]:
         _add_memories(data, actor, group, statements)
@@ -96,21 +93,11 @@ def expand_node(request: HttpRequest) -> HttpResponse:
     """The relations around one memory as JSON, for expanding its node; with `memories` the memories behind it instead."""
     given = query_texts(request, *FIELDS, max_chars=100)
     actor = actor_of(request)
-    if not given["of"]:
-        hint = gettext("Pass its id as 'of'.")
-        raise InvalidInput(gettext("No memory was named."), hint=hint, field="of")
     if given["memories"]:
         memory = find_memory(actor, given["of"], field="of")
         return json_response(_behind_json(memory, memories_behind(actor, memory)))
-    start, statements = _find_statements(actor, given)
+    start, statements = _around(actor, given)
     return json_response(graph_json(statements, start))
-
-
-@require_POST
-@refusing_as_json
-def merge_entities(request: HttpRequest) -> HttpResponse:
-    """Preview a merge of two memories, do it, or undo it, as the JSON body asks."""
-    return json_response(_run_merge(actor_of(request), parse_body(request)))
 
 
 def graph_json(statements: Sequence[RelationStatement], start: Memory | None) -> dict[str, Any]:
@@ -167,83 +154,22 @@ def _node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
     return node_json(memory, shorten(" ".join(shown_text(memory).split()), _NODE_CHARS), is_main=is_main)
 
 
-def _find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:
-    """The start node, if one was asked for, and the relations to show.
-
-    The start is the version of the memory that occurs in the relations.
-    """
-    limit = _parse_number_in_range(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
-    group = find_group(actor, given["group"]) if given["group"] else None
-    wanted = given["predicate"]
-    if not given["of"]:
-        return None, newest_statements(actor, group.key if group else None, wanted, limit)
+def _around(actor: Actor, given: dict[str, str]) -> tuple[Memory, list[RelationStatement]]:
+    """The version of the memory `of` that occurs in its relations, and these."""
     memory = find_memory(actor, given["of"], field="of")
-    depth = _parse_number_in_range(given, "depth", 1, MAX_DEPTH)
-    found = statements_around(actor, memory, depth=depth, limit=limit)
+    depth = parse_number(given, "depth") or 1
+    check_range(depth, 1, MAX_DEPTH, field="depth")
+    found = statements_around(actor, memory, depth=depth, limit=_MAX_RELATIONS)
     ends = (end for each in found for end in (each.subject, each.object))
     start = next((end for end in ends if end.root_key == memory.root_key), memory)
+    wanted = given["predicate"]
     return start, [each for each in found if not wanted or each.relation.predicate == wanted]
 
 
-def newest_statements(actor: Actor, group: int | None, predicate: str, limit: int) -> list[RelationStatement]:
-    """The newest visible relations of a group or of all, of one predicate if it is not empty."""
-    rows = Relation.objects.filter(retired_at=None).select_related("group", "subject", "object")
-    groups = listed_by(actor, None).groups
-    if group is not None:
-        rows = rows.filter(group=group)
-    elif groups is not None:
-        rows = rows.filter(group__in=groups)
+def newest_statements(actor: Actor, group: Group, predicate: str, limit: int) -> list[RelationStatement]:
+    """The newest visible relations of a group, of one predicate if it is not empty."""
+    rows = Relation.objects.filter(retired_at=None, group=group).select_related("group", "subject", "object")
     if predicate:
         rows = rows.filter(predicate=predicate)
     edges = [Edge(relation, 1) for relation in rows.order_by("-key")[: limit * _OVERSAMPLING]]
     return visible_statements(actor, edges)[:limit]
-
-
-def _run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
-    what = body.get("what", "preview")
-    if what == "undo":
-        return merge_json(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
-    if what not in ("preview", "merge"):
-        raise InvalidInput(
-            gettext("'{what}' is not an action.").format(what=what[:20]),
-            hint=gettext("Use preview, merge or undo."),
-            field="what",
-        )
-    ids = body.get("from", ""), body.get("into", "")
-    changed = verbs.merge(actor, *ids, reason="in the graph", dry_run=what == "preview")
-    return merge_json(actor, changed)
-
-
-def merge_json(actor: Actor, changed: ChangeResult) -> dict[str, Any]:
-    """The result of a merge or its undo, with the survivor as a node."""
-    survivor = find_memory(actor, changed.successor) if changed.successor else None
-    return {
-        "done": bool(changed.changed),
-        "consequences": list(changed.consequences),
-        "changes": {name: [str(old), str(new)] for name, (old, new) in changed.changes.items()},
-        "survivor": _node_json(survivor, is_main=True) if survivor else None,
-    }
-
-
-def parse_body(request: HttpRequest) -> dict[str, str]:
-    """The JSON body, an object of strings.
-
-    Raises:
-        InvalidInput: it is something else.
-    """
-    try:
-        body = json.loads(request.body[: MAX_BODY + 1])
-    except (ValueError, RecursionError):
-        raise InvalidInput(gettext("The body is not valid JSON."), field="body") from None
-    if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
-        raise InvalidInput(gettext("The body must be an object of strings."), field="body")
-    return body
-
-
-def _parse_number_in_range(given: dict[str, str], name: str, default: int, most: int) -> int:
-    """A query parameter as a whole number from 1 to `most`; `default` if empty."""
-    number = parse_number(given, name)
-    if number is None:
-        return default
-    check_range(number, 1, most, field=name)
-    return number

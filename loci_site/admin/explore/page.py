@@ -1,4 +1,4 @@
-"""What the explore pages share: the site's frame, reading query parameters, and JSON answers."""
+"""What the explore pages share: reading query parameters, JSON answers, and addresses."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,26 +6,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, JsonResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from access.actor import WRITE, Actor
-from access.admin.day_range import local_moment
-from access.admin.page import render_in_site
 from access.errors import InvalidInput
-from access.groups import entered_groups
 from access.models import Group
 from access.visibility import Narrowing
 from memories.language.cleaning import parse_moment
-
-
-def render_page(
-    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
-) -> TemplateResponse:
-    """A page of `admin/explore/` inside the site's frame."""
-    return render_in_site(request, f"admin/explore/{template}", context, status=status)
 
 
 def json_response(body: dict[str, Any]) -> JsonResponse:
@@ -71,21 +60,6 @@ def parse_number(given: Mapping[str, str], name: str) -> int | None:
         raise InvalidInput(
             gettext("'{given}' is not a whole number.").format(given=given[name][:20]), field=name
         ) from None
-
-
-def moment_texts(narrowing: Narrowing) -> dict[str, str]:
-    """Its moments as an address has them: in the reader's time zone, with the offset, so that a link means the same to all."""
-    return {"as_of": format_moment(narrowing.as_of), "known_at": format_moment(narrowing.known_at)}
-
-
-def format_moment(at: datetime | None) -> str:
-    """A moment in the reader's time zone, ISO 8601 with its offset; empty for None."""
-    return local_moment(at).isoformat() if at else ""
-
-
-def group_names(actor: Actor) -> list[str]:
-    """Slugs of the groups the actor may choose."""
-    return [group.slug for group in entered_groups(actor)]
 
 
 def store_url(actor: Actor, question: str, group: Group | None) -> str:

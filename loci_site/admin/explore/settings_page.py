@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from access.admin.caller import actor_of
-from loci_site.admin.explore.page import query_text, render_page
+from access.admin.page import render_in_site
+from loci_site.admin.explore.page import query_text
 from loci_site.admin.places import open_places
 from loci_site.config import DEFAULT, effective_settings
 
@@ -17,7 +18,7 @@ from loci_site.config import DEFAULT, effective_settings
 def settings_index(request: HttpRequest) -> HttpResponse:
     """A tile for each page behind Settings that is shown to the reader."""
     context = {"title": gettext("Settings"), "headings": open_places(request)}
-    return render_page(request, "tiles.html", context)
+    return render_in_site(request, "admin/explore/tiles.html", context)
 
 
 def show_settings(request: HttpRequest) -> HttpResponse:
@@ -39,4 +40,4 @@ def show_settings(request: HttpRequest) -> HttpResponse:
         "sections": [(name, list(own)) for name, own in groupby(rows, key=lambda row: row.section)],
         "has_redis": bool(settings.LOCI.redis_url),
     }
-    return render_page(request, "settings.html", context)
+    return render_in_site(request, "admin/explore/settings.html", context)

@@ -17,7 +17,7 @@ from access.admin.form_errors import refusing_as_json
 from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing
-from loci_site.admin.explore.page import json_response, moment_texts, query_narrowing, query_texts
+from loci_site.admin.explore.page import json_response, query_narrowing, query_texts
 from memories.admin.filters import SEARCH_LIMIT, find_by_words
 from memories.language.cleaning import clean_line
 from memories.models import Memory
@@ -70,15 +70,16 @@ class _Timeline:
 def timeline_context(request: HttpRequest, actor: Actor, given: dict[str, str]) -> dict[str, Any]:
     """Memories over time; marks those that recall would find at `as_of` and `known_at` of the address."""
     narrowing = query_narrowing(request)
-    given |= moment_texts(narrowing)
+    # In the reader's time zone, with the offset, so that a link means the same to all.
+    moments = {"as_of": narrowing.as_of, "known_at": narrowing.known_at}
+    given |= {name: local_moment(at).isoformat() if at else "" for name, at in moments.items()}
     rows, group = find_rows(actor, given)
     shown = _recallable_keys(actor, group, narrowing, [row.key for row in rows])
     return {
         "picture": _draw_timeline(rows, shown),
         "count": len(shown),
         "is_cut": len(rows) == MAX_ROWS,
-        "as_of": narrowing.as_of,
-        "known_at": narrowing.known_at,
+        **moments,
         "zone": str(timezone.get_current_timezone()),
     }
 
@@ -93,13 +94,11 @@ def find_recallable(request: HttpRequest) -> HttpResponse:
     return json_response({"ids": [str(row.id) for row in rows if row.key in shown], "of": len(rows)})
 
 
-def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group | None]:
-    """The memories of the page by time, at most MAX_ROWS of the newest, and the chosen group."""
-    group = find_group(actor, given["group"]) if given["group"] else None
-    rows = Memory.objects.filter(as_q(listed_by(actor, group)))
+def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group]:
+    """The memories of the page by time, at most MAX_ROWS of the newest, and their group."""
+    group = find_group(actor, given["group"])
+    rows = Memory.objects.filter(as_q(listed_by(actor, group)), group=group)
     rows = rows.exclude(state__in=HIDDEN).exclude(trust=Trust.QUARANTINED)
-    if group is not None:
-        rows = rows.filter(group=group)
     text = clean_line(given["words"], field="words", max_chars=200)
     if text:
         rows = find_by_words(actor, rows, text, best_first=True)
@@ -113,9 +112,7 @@ def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group 
     return sorted(found, key=lambda row: (row.moment, row.key)), group
 
 
-def _recallable_keys(
-    actor: Actor, group: Group | None, narrowing: Narrowing, keys: Sequence[int]
-) -> set[int]:
+def _recallable_keys(actor: Actor, group: Group, narrowing: Narrowing, keys: Sequence[int]) -> set[int]:
     """Those of the keys that recall would find at the narrowing's moments, by recall's own visibility rule."""
     seen = as_q(recallable_by(actor, group, narrowing=narrowing))
     return set(Memory.objects.filter(seen, key__in=keys).values_list("key", flat=True))

@@ -1,7 +1,6 @@
 """URLs of the site's own pages, next to those of the models."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,21 +8,17 @@ from django.urls import URLPattern, path
 
 from loci_site.admin.explore.ask import ask
 from loci_site.admin.explore.export_list import export_list
-from loci_site.admin.explore.graph import expand_node, merge_entities
+from loci_site.admin.explore.graph import expand_node
 from loci_site.admin.explore.notifications import act_on_webhook, add_webhook, show_notifications
 from loci_site.admin.explore.palette import list_places
 from loci_site.admin.explore.settings_page import settings_index, show_settings
 from loci_site.admin.explore.timeline import find_recallable
 from loci_site.admin.groups.listing import list_groups
-from loci_site.admin.groups.map import TIME
-from loci_site.admin.groups.pages import old_group, old_list, old_map, show_group
+from loci_site.admin.groups.pages import show_group
 
 PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("ask/", ask, "explore_recall"),
-    ("graph/", old_map, "explore_graph"),
     ("graph/around/", expand_node, "explore_around"),
-    ("graph/merge/", merge_entities, "explore_merge"),
-    ("timeline/", partial(old_map, view=TIME), "explore_timeline"),
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
     ("settings/", settings_index, "settings"),
@@ -35,10 +30,6 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("groups/", list_groups, "explore_groups"),
     ("groups/<str:slug>/", show_group, "explore_group"),
     ("groups/<str:slug>/<str:tab>/", show_group, "explore_group"),
-    ("access/group/", old_list, "access_group_changelist"),
-    ("access/group/add/", old_list, "access_group_add"),
-    ("access/group/<uuid:id_>/change/", old_group, "access_group_change"),
-    ("access/group/<uuid:id_>/<str:tab>/", old_group, "access_group_tab"),
 )
 
 

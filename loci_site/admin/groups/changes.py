@@ -8,7 +8,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
@@ -24,7 +23,7 @@ from maintenance.admin.runs import may_undo
 from maintenance.models import Run
 from maintenance.runs.wording import format_counts
 from memories.browse.history import SHOWN_FIELDS, changed_fields, read_changes
-from memories.browse.listing import list_log
+from memories.browse.listing import list_log, quarantined_chains
 from memories.entities.statements import visible_statements
 from memories.language.word_diff import DiffPart, diff_words
 from memories.lifecycle import verbs
@@ -128,11 +127,7 @@ class _Feed:
         ids = {id_ for entry in entries for id_ in (entry.memory_id, _successor(entry)) if id_}
         seen = Memory.objects.filter(as_q(listed_by(actor, None)), id__in=ids)
         self._memories: Mapping[UUID | None, Memory] = seen.in_bulk(field_name="id")
-        roots = {memory.root_key for memory in self._memories.values()}
-        held = Memory.objects.filter(Q(root__in=roots) | Q(key__in=roots), trust=Trust.QUARANTINED).only(
-            "root"
-        )
-        self._held = {memory.root_key for memory in held}
+        self._held = quarantined_chains({memory.root_key for memory in self._memories.values()})
         subjects = {entry.subject.removeprefix(_RELATION) for entry in entries if _is_relation(entry)}
         rows = Relation.objects.filter(id__in=subjects).select_related("subject", "object", "group")
         shown = visible_statements(actor, [Edge(row, 1) for row in rows]) if subjects else []
@@ -148,13 +143,14 @@ class _Feed:
         self._undoable_runs = {run.id for run in runs if may_undo(actor, run)}
 
     def lines(self) -> list[_Line]:
-        """One sentence for each change; those of the same caller and kind that follow each other share one."""
+        """One sentence for each change; changes that follow each other with the same sentence share it."""
         found: list[_Line] = []
         last: object = None
         for entry in self._main_entries():
-            kind = (entry.actor, entry.operation, entry.run, local_moment(entry.at).date())
-            if kind != last or entry.operation in BATCHES.values():
-                found.append(self._line(entry))
+            line = self._line(entry)
+            kind = (line.said, line.day, entry.run)
+            if kind != last or line.url:
+                found.append(line)
             if item := self._item(entry):
                 found[-1].items.append(item)
             last = kind
@@ -177,13 +173,10 @@ class _Feed:
             is_undoable = entry.run in self._undoable_runs
             undo_url = reverse("admin:maintenance_run_undo", args=[entry.run]) if is_undoable else ""
             return _Line(entry.at, said, url=url, undo_url=undo_url)
-        said = (
-            gettext("{who} took back")
-            if entry.payload.get("undone")
-            else gettext(_SAID.get(entry.operation, ""))
-        )
-        label = in_words(entry.operation)
-        return _Line(entry.at, (said or gettext("{who}: {what}")).format(who=_who(entry), what=label))
+        said = _SAID.get(entry.operation, gettext_noop("{who}: {what}"))
+        if entry.payload.get("undone"):
+            said = gettext_noop("{who} took back")
+        return _Line(entry.at, gettext(said).format(who=_who(entry), what=in_words(entry.operation)))
 
     def _item(self, entry: AuditEntry) -> _Item | None:
         """What the row is about, as far as the reader may see it."""

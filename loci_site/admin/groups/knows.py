@@ -14,10 +14,10 @@ from django.utils.translation import gettext
 from access.actor import WRITE, Actor
 from access.admin.day_range import local_moment
 from access.models import Group
-from loci_site.admin.dashboard.counts import VisibleCensus, current_census
 from loci_site.admin.dashboard.todo import list_url
 from loci_site.admin.explore.graph import newest_statements
 from loci_site.admin.explore.page import query_text
+from loci_site.admin.groups.counts import count_by_group
 from loci_site.admin.groups.tabs import HOLDS, KNOWS, render_tab, tab_url
 from memories.browse.listing import ListFilter, list_memories
 from memories.entities.statements import RelationStatement
@@ -49,7 +49,7 @@ def show_knows(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse
         "newest": newest.rows,
         "tag": tag,
         "topics": [(name, count, _topic_url(group, name, tag)) for name, count in topics],
-        "entities": _entities(newest_statements(actor, group.key, "", _RELATIONS)),
+        "entities": _entities(newest_statements(actor, group, "", _RELATIONS)),
         "weeks": _by_week(events),
         "more": list_url("memories_memory", group=group.slug, state__exact=State.LIVE)
         + f"&{urlencode({'tag': tag})}",
@@ -67,14 +67,13 @@ def _live(actor: Actor, group: Group) -> QuerySet[Memory]:
 
 
 def _holdings(group: Group) -> list[tuple[str, str]]:
-    """The number of live memories of each type there is, and the list of them; empty while the first count runs."""
-    census = current_census()
-    counts = VisibleCensus(census, None, group.key).by("type", state=State.LIVE) if census else {}
+    """The number of live memories of each type there is, and the list of them."""
+    counts = count_by_group()[group.key]
     live = {"group": group.slug, "state__exact": State.LIVE}
     return [
         (gettext(line).format(count=counts[name]), list_url("memories_memory", **live, type__exact=name))
         for name, line in HOLDS.items()
-        if counts.get(name)
+        if counts[name]
     ]
 
 

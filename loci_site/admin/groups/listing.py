@@ -18,8 +18,8 @@ from access.admin.form_errors import try_form
 from access.admin.page import render_in_site
 from access.groups import create_group, entered_groups
 from access.models import Group, Membership
-from loci_site.admin.dashboard.counts import current_census, live_by_group
 from loci_site.admin.explore.page import query_text
+from loci_site.admin.groups.counts import NEW, count_by_group
 from loci_site.admin.groups.settings import as_themed
 from loci_site.admin.groups.tabs import HOLDS, tab_url
 from memories.models import Memory
@@ -88,8 +88,7 @@ def _has_name(group: Group, text: str) -> bool:
 
 def _cards(actor: Actor, groups: Sequence[Group]) -> list[_GroupCard]:
     """A card for each group; no query per group."""
-    census = current_census()
-    live, new = (live_by_group(census), census.new) if census else ({}, {})
+    counts = count_by_group()
     members = defaultdict[int, list[str]](list)
     rows = Membership.objects.filter(group__in=groups, user__is_active=True).order_by("user__username")
     for key, name in rows.values_list("group_id", "user__username"):
@@ -99,13 +98,13 @@ def _cards(actor: Actor, groups: Sequence[Group]) -> list[_GroupCard]:
         _GroupCard(
             group,
             tuple(gettext(line).format(count=own[name]) for name, line in HOLDS.items() if own[name]),
-            new.get(group.key, 0),
+            own[NEW],
             review[group.key] + own[Trust.CANDIDATE],
             tuple(members[group.key]),
             last_writes.get(group.key),
         )
         for group in groups
-        for own in [live.get(group.key, Counter())]
+        for own in [counts[group.key]]
     ]
 
 

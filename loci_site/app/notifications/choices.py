@@ -75,12 +75,6 @@ def send_test_mail(actor: Actor, user: User) -> Delivery:
     return delivery
 
 
-def list_webhooks(actor: Actor) -> list[Webhook]:
-    """Every webhook. Raises NotPermitted."""
-    _check_admin(actor)
-    return list(Webhook.objects.all())
-
-
 def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]) -> Webhook:
     """Store a webhook. One transaction.
 
@@ -89,7 +83,7 @@ def create_webhook(actor: Actor, *, name: str, url: str, events: Collection[str]
         InvalidInput: the name, the events, or the address, which is private and not listed, or not https.
         Conflict: there are too many.
     """
-    _check_admin(actor)
+    check_admin(actor)
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARS:
         line = gettext("A webhook needs a name of at most {max_name_chars} characters.")
@@ -118,7 +112,7 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
         NotFound: there is no such action.
         Conflict: a test waits already, or the webhook is off.
     """
-    _check_admin(actor)
+    check_admin(actor)
     with transaction.atomic():
         if action in ("on", "off"):
             Webhook.objects.filter(pk=webhook.pk).update(is_on=action == "on")
@@ -137,12 +131,6 @@ def change_webhook(actor: Actor, webhook: Webhook, action: str) -> None:
             hint = gettext("Use on, off, secret, test or delete.")
             raise NotFound(gettext("There is no such action."), hint=hint)
         log_change(actor, f"webhook:{webhook.name}", {"action": action})
-
-
-def list_deliveries(actor: Actor, *, limit: int) -> list[Delivery]:
-    """The newest deliveries to all receivers. Raises NotPermitted."""
-    _check_admin(actor)
-    return list(Delivery.objects.select_related("user", "webhook")[:limit])
 
 
 def _check_address(user: User) -> None:
@@ -171,7 +159,8 @@ def _check_events(events: Collection[str], offered: Sequence[Event]) -> list[str
     return [str(event.value) for event in offered if event in events]
 
 
-def _check_admin(actor: Actor) -> None:
+def check_admin(actor: Actor) -> None:
+    """Raise NotPermitted unless the actor may see and change webhooks."""
     if not actor.is_admin_of_all:
         hint = gettext("Ask a superuser.")
         raise NotPermitted(gettext("Only superusers can see and change webhooks."), hint=hint)

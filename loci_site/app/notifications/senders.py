@@ -10,9 +10,11 @@ import httpx2
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage, get_connection
+from django.urls import reverse
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
+from access.connect import base_url
 from loci_site.app.notifications.addresses import resolve
 from loci_site.app.notifications.models import Delivery, Webhook
 from loci_site.app.notifications.notices import in_language_of, rendered
@@ -48,7 +50,7 @@ def mail(delivery: Delivery, user: User) -> None:
     parts = rendered(delivery, user)
     quotes = [f"> {' '.join(text.split())}" for text in parts["quotes"]]
     with in_language_of(user):
-        account = parts["url"].split("/admin/")[0].rstrip("/") + "/app/account/"
+        account = base_url() + reverse("people:account")
         foot = gettext("You asked for this in My account: {address}").format(address=account)
     body = "\n".join([*parts["lines"], *(["", *quotes] if quotes else []), "", parts["url"], "", "-- ", foot])
     message = EmailMessage(

@@ -12,11 +12,9 @@ if (host) {
   const status = find("graph-said");
   const mark = find("graph-mark");
   const panel = new Panel(find("graph-panel"));
-  const form = find("graph-merge");
   const rows = find("graph-table").tBodies[0];
   let selected = null;
   let marked = null;
-  let pair = null;
 
   const graph = new Graph(host, { expand, click: () => {}, label: t("Relations") });
   graph.add(JSON.parse(find("graph-data").textContent));
@@ -110,75 +108,20 @@ if (host) {
     [...rows.rows].forEach((row) => { const edge = graph.edges.get(row.dataset.edge); row.hidden = Boolean(edge && edge.isHidden); });
   }));
 
-  /* Merging: the node marked first is merged into the second. */
+  /* Merging: the page that merges the node marked first into the second. */
   if (mark) {
     mark.addEventListener("click", choose);
     host.addEventListener("keydown", (event) => { if (event.key === "m" && !event.ctrlKey && !event.metaKey) choose(); });
-    find("graph-merge-do").addEventListener("click", () => ask("merge"));
-    find("graph-merge-undo").addEventListener("click", () => ask("undo"));
-    find("graph-merge-turn").addEventListener("click", () => { pair = { from: pair.into, into: pair.from }; ask("preview"); });
-    find("graph-merge-leave").addEventListener("click", leave);
-    form.addEventListener("submit", (event) => event.preventDefault());
   }
 
   function choose() {
     if (!selected) return;
-    if (!marked || marked.id === selected.id) {
-      marked = selected;
-      host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
-      marked.element.classList.add("graph-marked");
-      status.textContent = t("{label} is marked. Now mark the node it should be merged into.", { label: marked.label });
+    if (marked && marked.id !== selected.id) {
+      window.location.assign(`${new URL("../merge/", new URL(marked.url, window.location))}?other=${selected.id}`);
       return;
     }
-    selected.element.classList.add("graph-marked");
-    pair = { from: marked, into: selected };
-    ask("preview");
-  }
-
-  async function ask(what) {
-    const body = JSON.stringify({ what, from: pair.from.id, into: pair.into.id });
-    const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
-    const response = await fetch(host.dataset.merge, { method: "POST", body, headers: { "X-CSRFToken": token, "Content-Type": "application/json" } });
-    const answer = await response.json().catch(() => ({ message: t("The request failed ({status}).", { status: response.status }) }));
-    form.hidden = false;
-    if (!response.ok) {
-      show([`${answer.message} ${answer.hint || ""}`.trim()], { canDo: false, canUndo: false });
-      status.textContent = t("Nothing was changed.");
-      return;
-    }
-    show(answer.consequences, { canDo: what === "preview" || what === "undo", canUndo: what === "merge" });
-    if (what === "merge") {
-      graph.remove([pair.from.id]);
-      await graph.expand(pair.into.id);
-      status.textContent = t("{source} was merged into {target}.", { source: pair.from.label, target: pair.into.label });
-      find("graph-merge-undo").focus();
-    } else if (what === "undo") {
-      graph.add({ nodes: [plain(pair.from)] }, pair.into.id);
-      await graph.expand(pair.from.id);
-      status.textContent = t("The merge was undone.");
-    } else find("graph-merge-do").focus();
-  }
-
-  function plain(node) {
-    return { id: node.id, label: node.label, kind: node.kind, url: node.url };
-  }
-
-  function show(consequences, { canDo, canUndo }) {
-    find("graph-merge-pair").textContent = t("Merge “{source}” into “{target}”", { source: pair.from.label, target: pair.into.label });
-    find("graph-merge-follows").replaceChildren(...consequences.map((text) => {
-      const item = document.createElement("li");
-      item.textContent = text;
-      return item;
-    }));
-    find("graph-merge-do").hidden = find("graph-merge-turn").hidden = !canDo;
-    find("graph-merge-undo").hidden = !canUndo;
-  }
-
-  function leave() {
-    form.hidden = true;
-    marked = pair = null;
-    host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
-    status.textContent = "";
-    if (selected) graph.focus(selected.id);
+    marked = selected;
+    marked.element.classList.add("graph-marked");
+    status.textContent = t("{label} is marked. Now mark the node it should be merged into.", { label: marked.label });
   }
 }

@@ -10,7 +10,7 @@
      label   name of the graph for screen readers
    graph.add({nodes: [{id, label, kind, url, faded, main}], edges: [{id, from, to, label, kind}]}, from)
      existing nodes and edges are kept; new nodes start beside the node with the id `from`
-   graph.remove(ids)  graph.fit()  graph.arrange()  graph.filter((node) => seen, (edge) => seen)  graph.focus(id)
+   graph.fit()  graph.arrange()  graph.filter((node) => seen, (edge) => seen)  graph.focus(id)
    graph.nodes  graph.edges
    Events on the host, each with `detail`: "graph:select" {node} (null: nothing), "graph:edge" {edge}, "graph:expand"
    {node, added}, "graph:fault" {fault}.
@@ -60,22 +60,6 @@ export class Graph {
     this.#spreadParallels();
     this.#change(isFirst ? 1 : 0.6, { atOnce: isFirst });
     return added;
-  }
-
-  remove(ids) {
-    for (const id of ids) {
-      const node = this.nodes.get(id);
-      if (!node) continue;
-      node.element.remove();
-      this.nodes.delete(id);
-      for (const edge of [...this.edges.values()]) {
-        if (edge.from === id || edge.to === id) {
-          edge.element.remove();
-          this.edges.delete(edge.id);
-        }
-      }
-    }
-    this.#change(0.5);
   }
 
   filter(node, edge = () => true) {

@@ -6,15 +6,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from access.models import Group, Membership
-from loci_site.admin.dashboard import counts as census_module
-from loci_site.admin.dashboard.counts import VisibleCensus, current_census, live_by_group, take_census
 from maintenance.models import Run
 from memories.draft import EditDraft
 from memories.lifecycle import verbs
@@ -27,11 +24,6 @@ from tests.people import agent, person
 
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 60
-
-
-@pytest.fixture(autouse=True)
-def no_counts_of_other_tests() -> None:
-    cache.clear()
 
 
 @pytest.fixture
@@ -289,67 +281,3 @@ def test_nothing_is_read_whole(owner: Client, ledger: Group, remember: Remember)
             # Newest first with a limit: the rows before it are not read.
             is_whole = re.match(r"SCAN (memories_memory|memory_log|memories_recalllog)$", step)
             assert not is_whole or "LIMIT" in query["sql"], (query["sql"], plan)
-
-
-# The counts that the pages of groups show; a large store is counted in the background.
-
-
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Treat every store as large, and collect the background counts instead of running them."""
-    begun: list[object] = []
-    monkeypatch.setattr(census_module, "SMALL_STORE", -1)
-    monkeypatch.setattr(census_module.COUNTER, "start", begun.append)
-    monkeypatch.setattr(census_module.COUNTER, "wait", lambda seconds: None)
-    return begun
-
-
-def test_a_large_store_is_counted_next_to_the_page_until_the_counts_are_old(
-    remember: Remember, large: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remember("a fact")
-    assert current_census() is None
-    [work] = large
-    work()  # type: ignore[operator]
-    remember("another fact")
-    kept = current_census()
-    assert kept is not None
-    assert sum(cell.amount for cell in kept.cells) == 1
-    assert len(large) == 1
-    later = timezone.now() + timedelta(seconds=31)
-    monkeypatch.setattr("django.utils.timezone.now", lambda: later)
-    current_census()
-    assert len(large) == 2
-
-
-def test_counts_that_took_long_are_kept_longer() -> None:
-    census = take_census()
-    vars(census)["took_s"] = 10.0
-    vars(census)["taken_at"] = timezone.now() - timedelta(seconds=150)
-    assert not census.is_old
-    vars(census)["taken_at"] = timezone.now() - timedelta(seconds=201)
-    assert census.is_old
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_thread_counts_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(census_module, "SMALL_STORE", -1)
-    current_census()
-    census_module.COUNTER.wait(20)
-    kept = cache.get(census_module.CACHE_KEY)
-    assert kept is not None
-    assert kept.cells == ()
-
-
-def test_what_recall_never_returns_is_not_counted_as_live(
-    ledger: Group, garden: Group, bob: User, remember: Remember
-) -> None:
-    remember("a", group="garden", scope="global")
-    for text, trust in (("b", "active"), ("c", "candidate"), ("d", "rejected"), ("e", "quarantined")):
-        Memory.objects.filter(pk=remember(text).pk).update(trust=trust)
-    census = take_census()
-    assert VisibleCensus(census, None, ledger.key).sum(state="live") == 2
-    assert {key: dict(own) for key, own in live_by_group(census).items()} == {
-        ledger.key: {"semantic": 2, "candidate": 1},
-        garden.key: {"semantic": 1},
-    }

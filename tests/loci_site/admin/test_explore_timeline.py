@@ -28,7 +28,7 @@ def over_time(client: Client, *, group: str = "ledger", status: int = 200, **ask
 
 
 def then(client: Client, **asked: Any) -> set[str]:
-    return set(json.loads(get(client, "timeline/then/", **asked).content)["ids"])
+    return set(json.loads(get(client, "timeline/then/", group="ledger", **asked).content)["ids"])
 
 
 def test_the_sliders_say_what_recall_gives_then(owner: Client, port: tuple[Memory, Memory]) -> None:
@@ -38,7 +38,7 @@ def test_the_sliders_say_what_recall_gives_then(owner: Client, port: tuple[Memor
     assert then(owner, as_of="2026-06-01T12:00") == {new}
     assert then(owner, as_of="2026-01-01") == set()
     assert then(owner, as_of="2026-04-01", known_at="2026-04-01") == set()
-    told = json.loads(get(owner, "timeline/then/", words="walrus").content)
+    told = json.loads(get(owner, "timeline/then/", group="ledger", words="walrus").content)
     assert told == {"ids": [], "of": 0}
 
 
@@ -95,4 +95,5 @@ def test_rows_are_grouped_by_the_month_in_which_they_began(
 def test_moments_that_are_none_are_refused(owner: Client, remember: Remember, field: str, value: Any) -> None:
     remember("something")
     over_time(owner, status=422, **{field: value})
-    assert json.loads(get(owner, "timeline/then/", status=422, **{field: value}).content)["field"] == field
+    asked = {"group": "ledger", field: value}
+    assert json.loads(get(owner, "timeline/then/", status=422, **asked).content)["field"] == field

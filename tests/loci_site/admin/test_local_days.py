@@ -90,7 +90,9 @@ def test_moments_of_the_timeline_are_local(owner: Client, shanghai: None, rememb
     new = remember("The deploy port is 8443.", valid_from=changed, supersedes=old.id)
 
     def then(as_of: str) -> list[str]:
-        found: list[str] = json.loads(get(owner, "timeline/then/", as_of=as_of).content)["ids"]
+        found: list[str] = json.loads(get(owner, "timeline/then/", group="ledger", as_of=as_of).content)[
+            "ids"
+        ]
         return found
 
     assert then("2026-05-01T12:29") == [str(old.id)]
