@@ -98,7 +98,9 @@ def _use(laptop: Laptop, nora: Client, client: str, begun: float, numbers: dict[
 def _take_back(laptop: Laptop, nora: Client, program: str, decision: str) -> list[str]:
     """What is wrong with the capture: nora sees it on the site and in the terminal, and forgets it there."""
     page = "/admin/memories/memory/?mine=1"
-    wait_until(lambda: decision[:40] in unescape(nora.open(page)), f"Not captured: {decision}", seconds=30)
+    wait_until(
+        lambda: decision[:40] in unescape(nora.open(page)), f"Not captured: {decision}", seconds=CLIENT_S
+    )
 
     def row(option: str) -> list[str]:
         lines = laptop.paste(program + option).splitlines()
