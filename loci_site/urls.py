@@ -10,7 +10,7 @@ from django.urls import URLResolver, path
 from django.urls.resolvers import RoutePattern
 from django.utils.functional import lazy
 
-from loci_site.enrolment.views import check, download, exchange, revoke
+from loci_site.enrolment.views import captured, check, download, exchange, revoke
 from loci_site.hooks.views import hook_view
 from loci_site.mcp.transports.django_view import mcp_view
 from loci_site.server.health import health
@@ -53,6 +53,7 @@ urlpatterns = [
     path("connect/token", exchange),
     path("connect/check", check),
     path("connect/revoke", revoke),
+    path("connect/captured", captured),
     path("connect/<str:name>", download),
     _later("api/", _api_urls, "rest"),
     _later("admin/review/", _review_urls, None),

@@ -182,7 +182,10 @@ def disconnect(client: str, ledger: Ledger, *, scope: str = USER, dry_run: bool 
         ledger.forget(key)
         if not any(other.startswith(f"{client}/") for other in ledger.read()):
             (ledger.folder / f"{client}.json").unlink(missing_ok=True)
-            (ledger.folder / f"{client}.spool").unlink(missing_ok=True)
+            for spool in ledger.folder.glob(
+                f"{client}.spool*"
+            ):  # and what a call that was killed was sending
+                spool.unlink(missing_ok=True)
         if not ledger.read():
             shutil.rmtree(ledger.folder / PROGRAM, ignore_errors=True)
     return changes

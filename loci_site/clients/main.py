@@ -29,17 +29,19 @@ from loci_site.clients.connect import (
 from loci_site.clients.files import Ledger
 from loci_site.clients.merging import NotMergeable
 from loci_site.clients.program import PROGRAM
-from loci_site.clients.server import ask_server, checked_token, exchange_code, revoke_at
+from loci_site.clients.server import ask_server, captured_at, checked_token, exchange_code, revoke_at
 from loci_site.hooks.client import place_of
 from storage.version import __version__
 
 _NONE: Final = "none"
 _HIDDEN: Final = "loci_…"  # in place of a token that is shown
+_NOT_CONNECTED: Final = "No client is connected. Connect one: loci connect claude-code"
+_ID_CHARS: Final = 8  # as memories.models.short_id has it
 _STILL: Final = "may still work: revoke it in My account."
 Words = tuple[tuple[str, ...], dict[str, Any]]
 # Argparse's names and keywords.
 OPTIONS: Final[tuple[Words, ...]] = (
-    (("client",), {"nargs": "?", "choices": CLIENTS, "help": "the client; omit with --status"}),
+    (("client",), {"nargs": "?", "choices": CLIENTS, "help": "the client; omit with --status and --captured"}),
     (("--scope",), {"choices": (USER, PROJECT), "default": USER, "help": "whose files; default: user"}),
     (("--hooks",), {"default": ",".join(HOOK_PARTS), "metavar": "PARTS", "help": "of start,prompt,capture; or none"}),
     (("--place",), {"action": "append", "default": [], "metavar": "PLACE=GROUP", "help": "the group of a folder or origin; repeat for more"}),
@@ -50,6 +52,8 @@ OPTIONS: Final[tuple[Words, ...]] = (
 )  # fmt: skip
 EITHER: Final[tuple[Words, ...]] = (
     (("--status",), {"action": "store_true", "help": "show what is connected, and ask the server about each token"}),
+    (("--captured",), {"action": "store_true", "help": "show what hooks captured with your tokens, and what became of it"}),
+    (("--undo",), {"metavar": "ID", "help": "forget this capture, by the id that --captured shows"}),
     (("--remove",), {"action": "store_true", "help": "take Loci out of the client's files again"}),
 )  # fmt: skip
 
@@ -175,8 +179,9 @@ def _explain(wish: Wish, spec: ClientSpec, told: dict[str, Any]) -> list[str]:
         lines += [
             f"Injected: what a session starts with, and the facts that a prompt is about.{example}",
             "Captured: what you ask to be remembered, rules, decisions, and commits; each waits for a person.",
-            f"To see it: {wish.url}/admin/memories/memory/?mine=1, or 'loci hook captured' and 'loci hook injected' on the server.",
-            f"To stop it: #skip in a prompt, a file .loci-ignore in a folder, LOCI_HOOKS=off; 'connect {wish.client} --remove'.",
+            f"To see it: {wish.url}/admin/memories/memory/?mine=1, or --captured; --undo ID forgets one.",
+            f"To stop it: #skip in a prompt, a file .loci-ignore in a folder, LOCI_HOOKS=off; or {wish.client} --remove.",
+            "These options follow 'loci connect', or stand in place of client and code in the line that you pasted.",
         ]
     return [*lines, f"Restart {spec.title}: it reads its files when it starts."]
 
@@ -223,7 +228,26 @@ def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
         lines.append(f"{client}: {url}, token {rows[-1]['token']}")
         lines += [f"  {scope}: {path}" for scope, paths in files.items() for path in paths]
         lines += [f"  {spec.note}"] if spec.note else []
-    return rows, "\n".join(lines) or "No client is connected. Connect one: loci connect claude-code"
+    return rows, "\n".join(lines) or _NOT_CONNECTED
+
+
+def show_captured(ledger: Ledger, options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """What hooks captured with the tokens here: rows, and the same as text; first the one that --undo names is forgotten."""
+    found = [hook_settings(ledger, client) for client in CLIENTS if options["client"] in (None, client)]
+    # A token shows all of its person's: one for each server is enough.
+    tokens = {str(each["url"]): str(each["token"]) for each in found if each}
+    rows = [row for url, token in tokens.items() for row in captured_at(url, token, options["undo"] or "")]
+    return rows, captured_lines(rows) if tokens else _NOT_CONNECTED
+
+
+def captured_lines(rows: list[dict[str, Any]]) -> str:
+    """A line for each capture."""
+    lines = [
+        f"{row['at'][:16].replace('T', ' ')}  {row['client']:<11} {row['group']:<12} {row['memory'][-_ID_CHARS:]}  "
+        f"{row['outcome']:<9}  {' '.join(row['text'].split())[:80]}"
+        for row in rows
+    ]
+    return "\n".join(lines) or "Nothing was captured yet."
 
 
 def _try_token(url: str, token: str, spec: ClientSpec, parts: tuple[str, ...]) -> str:
@@ -316,6 +340,8 @@ def main() -> None:
     try:
         if options["status"]:
             lines = [show_status(ledger)[1]]
+        elif options["captured"] or options["undo"]:
+            lines = [show_captured(ledger, options)[1]]
         else:
             check_words(options)
             lines = remove(options, ledger) if options["remove"] else connect(options, ledger)

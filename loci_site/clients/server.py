@@ -1,4 +1,4 @@
-"""What the client asks of the server: a token for a one-time code, who a token is, and the end of a token."""
+"""What the client asks of the server: a token for a one-time code, who a token is, its captures, and its end."""
 
 import json
 import platform
@@ -17,6 +17,8 @@ _MAX_SHOWN = 1000  # characters of a text that a server sent
 # What clients put into a header: some of them expand ${NAME} there.
 _TOKEN: Final = re.compile(r"loci_[A-Za-z0-9_-]{20,100}")
 _CHECKED: Final = {"version": str, "user": str, "group": str, "example": str, "scopes": list, "groups": list, "include_global": bool}  # fmt: skip
+
+_CAPTURED: Final = ("at", "client", "group", "memory", "outcome", "text")
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -64,6 +66,16 @@ def ask_server(url: str, token: str, place: dict[str, Any]) -> dict[str, Any]:
             field="url",
         )
     return told
+
+
+def captured_at(url: str, token: str, undo: str = "") -> list[dict[str, Any]]:
+    """What hooks captured with the person's tokens, newest first; `undo` is the id of one to forget before. Raises LociError."""
+    rows = _post(f"{url}/connect/captured", {"undo": undo}, token).get("captured")
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and {*_CAPTURED} <= row.keys() for row in rows
+    ):
+        raise _not_loci(url, "it does not say what was captured")
+    return [{name: str(row[name]) for name in _CAPTURED} for row in rows]
 
 
 def revoke_at(url: str, token: str) -> bool:

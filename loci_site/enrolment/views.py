@@ -1,11 +1,11 @@
-"""`/connect/`: the client to download, the exchange of a code for a token, and a token's check and end."""
+"""`/connect/`: the client to download, the exchange of a code for a token, a token's check and end, and its captures."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from access.actor import Actor, Via
+from access.actor import READ, Actor, Via
 from access.errors import LociError, NotAuthenticated, TooManyAttempts
 from access.models import ApiToken
 from access.sign_in.client_address import address_of
@@ -14,7 +14,9 @@ from access.tokens import actor_for_secret, bearer_secret, revoke_token
 from access.tokens.enrolment import exchange_client_code
 from loci_site.enrolment.check import check_token
 from loci_site.enrolment.wheel import client_script, client_wheel
+from loci_site.hooks.stats import TAKEN_BACK, Captured, list_captured
 from loci_site.hooks.views import parse_body
+from memories.lifecycle.verbs import forget
 
 
 @require_safe
@@ -63,6 +65,21 @@ def revoke(request: HttpRequest) -> JsonResponse:
     except LociError as error:
         return _refuse(request, error)
     return JsonResponse({})
+
+
+@csrf_exempt  # as above
+@never_cache
+@require_POST
+def captured(request: HttpRequest) -> JsonResponse:
+    """What hooks captured with the person's tokens, newest first; the one that `undo` names is forgotten before."""
+    try:
+        actor, sent = _actor_of(request), parse_body(request)
+        if undo := isinstance(sent, dict) and sent.get("undo"):
+            forget(actor, str(undo), reason=TAKEN_BACK)
+        found = list_captured(actor, own=True) if READ in actor.scopes else []
+    except LociError as error:
+        return _refuse(request, error)
+    return JsonResponse({"captured": [Captured.json(row) for row in found]})
 
 
 def _actor_of(request: HttpRequest) -> Actor:

@@ -37,7 +37,7 @@ except OSError as error:
     sys.exit(f"{{site}} does not send the client ({{error}}). Take a new line of the page.")
 if hashlib.sha256(wheel).hexdigest() != "{sha256}":
     sys.exit("The client is not the one that the page named: nothing was run.")
-if words[1:] and words[1][0] != "-":
+if words[1:] and "-" not in (words[0][0], words[1][0]):
     words[1:2] = ["--url", site, "--code", words[1]]
 with tempfile.TemporaryDirectory() as folder:
     file = pathlib.Path(folder, "{name}")

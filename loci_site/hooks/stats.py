@@ -17,6 +17,7 @@ from memories.models import Memory
 from memories.types import State, Trust
 
 DEFAULT_DAYS = 30
+TAKEN_BACK = "a capture was taken back"  # the reason in the log
 _WAITING = Q(state=State.LIVE, trust=Trust.CANDIDATE)
 _APPROVED = Q(
     trust__in=(Trust.ACTIVE, Trust.VERIFIED), decided=True
@@ -103,9 +104,15 @@ def _captures(groups: list[int]) -> QuerySet[Memory]:
     return Memory.objects.filter(hooked, group__in=groups).annotate(decided=Exists(decisions.order_by()))
 
 
-def list_captured(actor: Actor, *, group: str | None = None, limit: int = 50) -> list[Captured]:
-    """The memories that hooks captured, newest first, of one group or of all that the actor may enter."""
-    rows = _captures(reached(actor, group)).select_related("group").order_by("-key")[:limit]
+def list_captured(
+    actor: Actor, *, group: str | None = None, limit: int = 50, own: bool = False
+) -> list[Captured]:
+    """The memories that hooks captured, newest first, of one group or of all that the actor may enter.
+
+    `own`: only what came with the actor's own tokens.
+    """
+    found = _captures(reached(actor, group)).filter(**{"author": actor.user_id} if own else {})
+    rows = found.select_related("group").order_by("-key")[:limit]
     return [
         Captured(row.created_at, row.source.removeprefix("hook:"), row.group.slug, row.id, _outcome(row), row.content)
         for row in rows

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -34,6 +35,7 @@ from access.sign_in.passwords import generated_password, piped_password, typed_p
 from access.sign_in.users import PersonChange, add_person, change_person, find_person, set_password
 from access.tokens import operator
 
+_THIS_MACHINE: Final = ("127.0.0.1", "localhost", "::1")
 EXAMPLES: Final = """\
 examples:
   loci person add ann --member ledger=curator              asks for a password
@@ -78,6 +80,8 @@ def add(options: dict[str, Any]) -> CommandAnswer:
     if options["link"]:
         link = invitation_link(user)
         note = "The link works once, for a week. 'loci person password' sets a password instead."
+        if urlsplit(link).hostname in _THIS_MACHINE:
+            note += "\nIt leads nowhere on another machine: set server.public_url (docs/how-to/run-for-a-team.md)."
         return CommandAnswer(
             PersonOut.json(user) | {"link": link}, f"Added {_person_line(user)}\n\n  {link}\n\n{note}"
         )

@@ -22,6 +22,7 @@ from loci_site.clients.main import (
     connect,
     read_places,
     remove,
+    show_captured,
     show_status,
 )
 from loci_site.clients.server import ask_server, revoke_at
@@ -36,6 +37,7 @@ examples:
   loci connect claude-code --place ~/code/ledger=ledger    the group of a folder, or of a repository's address
   loci connect claude-code --url https://loci.firm.example --token loci_…    a server on another machine
   loci connect --status                                    with what each server says of the token
+  loci connect --captured                                  what your sessions left there, and what became of it
   loci connect claude-code --remove                        its files as they were, its token revoked
 
 The server is asked first: nothing is written if it does not answer, or the token may too little. A machine without Loci uses
@@ -58,6 +60,8 @@ class Command(LociCommand):
         ledger = Ledger(settings.LOCI.home)
         if options["status"]:
             return CommandAnswer(*show_status(ledger))
+        if options["captured"] or options["undo"]:
+            return CommandAnswer(*show_captured(ledger, options))
         check_words(options)
         if options["remove"]:
             lines = remove(options, ledger, _revoke)

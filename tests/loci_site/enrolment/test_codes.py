@@ -157,3 +157,21 @@ def test_a_token_ends_itself_alone(bob: User) -> None:
         each.refresh_from_db()
     assert (token.state, other.is_valid()) == ("revoked", True)
     assert post("revoke", {}, secret)[0] == post("revoke", {})[0] == 401
+
+
+def test_a_token_shows_and_forgets_what_hooks_captured_of_its_person_alone(
+    bob: User, alice: User, charlie: User
+) -> None:
+    made = {}
+    for user, text in ((alice, "The ledger runs on brass."), (bob, "Invoices carry nine digits.")):
+        draft = Draft(text, group="ledger", source="hook:codex", source_ref=user.username)
+        made[user.username] = store(person(user), draft).memory
+    id_, secret = str(made["bob"].id), make_token(bob, scopes=("read", "write"))[1]
+    [row] = post("captured", {}, secret)[1]["captured"]
+    assert (row["memory"], row["group"], row["outcome"]) == (id_, "ledger", "live")
+    assert [row["outcome"] for row in post("captured", {"undo": id_}, secret)[1]["captured"]] == ["forgotten"]
+    assert post("captured", {}, make_token(charlie, scopes=("read", "write"))[1]) == (200, {"captured": []})
+    assert post("captured", {"undo": id_}, make_token(bob, scopes=("read",))[1])[0] == 403
+    foreign = {"undo": str(made["alice"].id)}
+    assert post("captured", foreign, make_token(charlie, scopes=("read", "write"))[1])[0] == 404
+    assert post("captured", {}, "loci_wrong")[0] == post("captured", {})[0] == 401

@@ -109,8 +109,10 @@ def test_one_line_brings_tools_and_hooks_and_what_they_leave_can_be_taken_back(
     laptop.hook("UserPromptSubmit", prompt=DECISION)
     [row] = [row for row in captured(server) if row["text"] == DECISION]
     assert (row["group"], row["outcome"]) == ("ledger", "waiting")
-    undone = manage(server.home, "hook", "captured", "--undo", row["memory"])
-    assert undone.returncode == 0, undone.stderr
+    file = line.partition(" claude-code ")[0]
+    assert f"{row['memory'][-8:]}  waiting" in laptop.run(f"{file} --captured").stdout
+    undone = laptop.run(f"{file} --undo {row['memory'][-8:]}")
+    assert f"{row['memory'][-8:]}  forgotten" in undone.stdout, undone.stderr
     assert [row["outcome"] for row in captured(server) if row["text"] == DECISION] == ["forgotten"]
     laptop.hook("UserPromptSubmit", prompt=f"#skip {DECISION}")
     assert [row["outcome"] for row in captured(server) if row["text"] == DECISION] == ["forgotten"]

@@ -4,8 +4,10 @@ from typing import Any, Final
 
 from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, LociCommand, option
 from access.tokens import operator
+from loci_site.clients.main import captured_lines
 from loci_site.hooks.stats import (
     DEFAULT_DAYS,
+    TAKEN_BACK,
     Captured,
     HookStats,
     Injected,
@@ -53,18 +55,13 @@ def _show_injected(options: dict[str, Any]) -> CommandAnswer:
 
 def _show_captured(options: dict[str, Any]) -> CommandAnswer:
     if options["undo"]:
-        done = forget(operator(), options["undo"], reason="a capture was taken back")
+        done = forget(operator(), options["undo"], reason=TAKEN_BACK)
         return CommandAnswer(
             {"memory": str(done.id)}, "It is forgotten; 'loci memory restore' brings it back."
         )
     rows = list_captured(operator(), group=options["group"], limit=max(1, options["limit"]))
-    lines = [
-        f"{row.at:%Y-%m-%d %H:%M}  {row.client:<11} {row.group:<12} {short_id(row.memory)}  {row.outcome:<9}  {' '.join(row.text.split())[:80]}"
-        for row in rows
-    ]
-    return CommandAnswer(
-        [Captured.json(row) for row in rows], "\n".join(lines) or "Nothing was captured yet."
-    )
+    shown = [Captured.json(row) for row in rows]
+    return CommandAnswer(shown, captured_lines(shown))
 
 
 class Command(LociCommand):
