@@ -12,6 +12,8 @@ _HEADING: Final = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
 _SLUG: Final = re.compile(r"[^\w]+")
 _BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)+")
+# Up to the last blank line; else the last line that is not indented, so that no item of a list is cut; else the last line.
+_CUTS: Final = tuple(re.compile(f".+(?={here})", re.DOTALL) for here in (r"\n\n", r"\n\S", r"\n"))
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class _NoteSection:
 
 
 def split_sections(body: str) -> Iterator[_NoteSection]:
-    """The sections of a note that have a text. Headings in code are none. Very long sections are cut at blank lines."""
+    """The sections of a note that have a text. Headings in code are none. Very long sections are cut at lines."""
     seen: Counter[str] = Counter()
     lines = body.split("\n")
     for path, first, last in headed_lines(lines):
@@ -55,11 +57,10 @@ def headed_lines(lines: Sequence[str], start: int = 0) -> Iterator[tuple[tuple[s
 
 
 def _split_long(text: str) -> Iterator[str]:
-    """A text in parts that fit into a memory, cut at blank lines, else where it is full."""
+    """A text in parts that fit into a memory, cut at blank lines, else at lines, else where it is full."""
     limit = settings.LOCI.storage.max_content_chars * 9 // 10  # the headings come in front
     while len(text) > limit:
-        at = text.rfind("\n\n", 1, limit)
-        at = at if at > 0 else limit
+        at = next((found.end() for cut in _CUTS if (found := cut.match(text, 0, limit))), limit)
         yield text[:at]
         text = text[at:].lstrip("\n")
     yield text

@@ -41,7 +41,7 @@ LINES_AT_ONCE = 16 * BATCH_DRAFTS
 _CHARS_AT_ONCE = 2**23
 _STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
 _WAITS = "imported texts wait for a person"
-_LEADS_OUT = "files whose names lead out of the zip"
+_LEADS_OUT = "links and names that lead out of the folder or zip"
 MAX_NAME_CHARS: Final = 80  # longer ones are not names by which an entity is found
 _RELATION_WAITS = "relations of an import that waits for a person: import again with --as live"
 

@@ -45,11 +45,18 @@ class FileTree:
     def names(self, *endings: str) -> list[str]:
         """Names of the files, of those with one of the endings (lower case) if there are any, without outside()."""
         found = (name for name in self._all() if not endings or name.lower().endswith(endings))
-        return sorted(name for name in found if not _leads_out(name))
+        return sorted(name for name in found if not self._leads_out(name))
 
     def outside(self) -> list[str]:
-        """Names in a zip that lead out of it: absolute ones, and those with `..`."""
-        return [name for name in self._all() if _leads_out(name)]
+        """Names that lead out: absolute ones and those with `..` in a zip, links in a folder to files that lie elsewhere."""
+        return [name for name in self._all() if self._leads_out(name)]
+
+    def _leads_out(self, name: str) -> bool:
+        if self._zip is None:
+            file = self.path / name  # realpath() also ends for links that lead in a circle
+            return file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(self.path.resolve())
+        path = PurePosixPath(name.replace("\\", "/"))
+        return path.is_absolute() or ".." in path.parts
 
     def _all(self) -> Iterator[str]:
         if self._zip is not None:
@@ -101,11 +108,6 @@ class FileTree:
             return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError:
             raise InvalidInput("It is not UTF-8.", field="file") from None
-
-
-def _leads_out(name: str) -> bool:
-    path = PurePosixPath(name.replace("\\", "/"))
-    return path.is_absolute() or ".." in path.parts
 
 
 def is_hidden(name: str) -> bool:

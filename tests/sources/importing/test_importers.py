@@ -161,5 +161,16 @@ def test_names_that_lead_out_of_a_zip_are_left_out_and_counted(ledger: Group, tm
             packed.writestr(name, f"The note {name} lies here.\n")
     report = choose_importer(path).run(operator(), path, LineRules("notes", group="ledger"))
     assert [memory.source_ref for memory in Memory.objects.all()] == ["in.md"]
-    assert report.skipped == {"files whose names lead out of the zip": 4}
-    assert "4 left out: files whose names lead out of the zip" in report.as_text()
+    assert report.skipped == {"links and names that lead out of the folder or zip": 4}
+    assert "4 left out: links and names that lead out of the folder or zip" in report.as_text()
+
+
+def test_links_that_lead_out_of_a_folder_are_left_out_and_counted(ledger: Group, tmp_path: Path) -> None:
+    (secret := tmp_path / "secret.md").write_text("Words that lie elsewhere.\n")
+    (folder := tmp_path / "notes").mkdir()
+    (folder / "in.md").write_text("The note lies here.\n")
+    for name, target in {"out.md": secret, "up.md": "../secret.md", "same.md": "in.md"}.items():
+        (folder / name).symlink_to(target)
+    report = choose_importer(folder).run(operator(), folder, LineRules("notes", group="ledger"))
+    assert {memory.source_ref for memory in Memory.objects.all()} <= {"in.md", "same.md"}
+    assert report.skipped == {"links and names that lead out of the folder or zip": 2}

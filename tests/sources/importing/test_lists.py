@@ -1,6 +1,8 @@
 """A section of a note that is a list of facts becomes a memory for each; every other list stays one text."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,14 @@ def test_an_import_again_adds_only_new_items_wherever_they_stand(tmp_path: Path)
         tmp_path, "- The moat is dry now.\n- The wall is very old.\n- The gate opens at seven.\n"
     )
     assert again == [*first, "notes: The moat is dry now."]
+
+
+def test_a_list_longer_than_a_memory_is_cut_between_its_items(settings: Any, tmp_path: Path) -> None:
+    storage = replace(settings.LOCI.storage, max_content_chars=200)
+    settings.LOCI = replace(settings.LOCI, storage=storage)
+    items = [f"The valve number {number}\n  is of type {number * 7}." for number in range(20)]
+    contents = imported(tmp_path, "".join(f"- {item}\n" for item in items))
+    assert contents == [f"notes\n{item}" for item in items]
 
 
 @pytest.mark.parametrize(
