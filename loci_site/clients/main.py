@@ -31,12 +31,12 @@ from loci_site.clients.merging import NotMergeable
 from loci_site.clients.program import PROGRAM
 from loci_site.clients.server import ask_server, captured_at, checked_token, exchange_code, revoke_at
 from loci_site.hooks.client import place_of
+from loci_site.hooks.shown import captured_lines
 from storage.version import __version__
 
 _NONE: Final = "none"
 _HIDDEN: Final = "loci_…"  # in place of a token that is shown
 _NOT_CONNECTED: Final = "No client is connected. Connect one: loci connect claude-code"
-_ID_CHARS: Final = 8  # as memories.models.short_id has it
 _STILL: Final = "may still work: revoke it in My account."
 Words = tuple[tuple[str, ...], dict[str, Any]]
 # Argparse's names and keywords.
@@ -238,16 +238,6 @@ def show_captured(ledger: Ledger, options: dict[str, Any]) -> tuple[list[dict[st
     tokens = {str(each["url"]): str(each["token"]) for each in found if each}
     rows = [row for url, token in tokens.items() for row in captured_at(url, token, options["undo"] or "")]
     return rows, captured_lines(rows) if tokens else _NOT_CONNECTED
-
-
-def captured_lines(rows: list[dict[str, Any]]) -> str:
-    """A line for each capture."""
-    lines = [
-        f"{row['at'][:16].replace('T', ' ')}  {row['client']:<11} {row['group']:<12} {row['memory'][-_ID_CHARS:]}  "
-        f"{row['outcome']:<9}  {' '.join(row['text'].split())[:80]}"
-        for row in rows
-    ]
-    return "\n".join(lines) or "Nothing was captured yet."
 
 
 def _try_token(url: str, token: str, spec: ClientSpec, parts: tuple[str, ...]) -> str:

@@ -20,7 +20,7 @@ HOOK: Final = {
     "guard": ("data/secrets.toml",),
 }
 CLIENT: Final = {
-    _SITE: (*HOOK[_SITE], *(f"clients/{name}.py" for name in ("__init__", "connect", "files", "main", "merging", "program", "server"))),
+    _SITE: (*HOOK[_SITE], "hooks/shown.py", *(f"clients/{name}.py" for name in ("__init__", "connect", "files", "main", "merging", "program", "server"))),
     "storage": (*HOOK["storage"], "faults.py", "whole_file.py"),
     "guard": HOOK["guard"],
     "access": ("__init__.py", "clients.py", "clients.toml", "errors.py"),

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from access.management.command import GROUP, LIMIT, CommandAnswer, CommandVerb, LociCommand, option
 from access.tokens import operator
-from loci_site.clients.main import captured_lines
+from loci_site.hooks.shown import captured_lines
 from loci_site.hooks.stats import (
     DEFAULT_DAYS,
     TAKEN_BACK,
