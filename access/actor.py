@@ -35,7 +35,7 @@ class Via(StrEnum):
     MCP = "mcp"
     REST = "rest"
     ADMIN = "admin"
-    APP = "app"  # the workspace
+    APP = "app"  # one's own account, conversations, login
     COMMAND = "command"
     JOB = "job"
     HOOK = "hook"

@@ -23,13 +23,12 @@ from memories.queries.labels import is_doubted  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 IN_DOCS = (
-    "dashboard-wide-light", "memory-wide-light", "import-wide-light", "review-wide-light",
-    "playground-wide-light", "graph-wide-dark", "timeline-wide-light", "explore-group-wide-light",
-    "tokens-wide-light", "log-wide-light", "run-wide-light", "undo-wide-light", "backups-wide-light",
-    "app-search-wide-light",
+    "home-wide-light", "ask-wide-light", "group-wide-light", "group-map-wide-dark", "group-time-wide-light",
+    "memory-wide-light", "review-wide-light", "settings-wide-light", "import-wide-light", "tokens-wide-light",
+    "token-add-wide-light", "log-wide-light", "run-wide-light", "undo-wide-light", "backups-wide-light",
 )  # fmt: skip
-# The workspace is shown as the contributor sees them.
-OF_MEMBERS = "app-"
+# The pages that a contributor sees otherwise than a superuser.
+_OF_MEMBERS = "member-"
 
 
 def pages() -> dict[str, str]:
@@ -42,8 +41,20 @@ def pages() -> dict[str, str]:
         raise SystemExit("The store is empty: run `python -m bench.demo` first.")
     at = f"/admin/memories/memory/{memory.id}"
     return {
-        "dashboard": "/admin/",
+        "home": "/admin/",
         "palette": "/admin/",
+        "groups": "/admin/groups/",
+        "group": "/admin/groups/ledger/",
+        "group-changes": "/admin/groups/ledger/changes/",
+        "group-waits": "/admin/groups/ledger/waits/",
+        "group-asked": "/admin/groups/ledger/asked/",
+        "group-map": "/admin/groups/ledger/map/",
+        "group-time": "/admin/groups/ledger/map/?view=time&words=deploy+port+ledger",
+        "group-settings": "/admin/groups/ledger/settings/",
+        "review": "/admin/review/",
+        "review-duplicate": "/admin/review/?kind=duplicate",
+        "ask": "/admin/ask/?q=what+is+the+deploy+port&group=ledger",
+        "ask-nothing": "/admin/ask/?q=who+likes+sailing",
         "memories": "/admin/memories/memory/?group=ledger&state__exact=live&type__exact=semantic",
         "search": "/admin/memories/memory/?q=deploy+port",
         "nothing": "/admin/memories/memory/?q=walrus",
@@ -51,11 +62,13 @@ def pages() -> dict[str, str]:
         "confirm": f"{at}/purge/",
         "add": "/admin/memories/memory/add/",
         "conflict": f"/admin/memories/memory/{link.source.id}/change/",
-        "group": "/admin/groups/ledger/settings/",
+        "entity": f"/admin/memories/memory/{thing.id}/change/" if thing else "/admin/",
+        "settings": "/admin/settings/",
+        "account": "/admin/account/",
         "people": "/admin/auth/user/",
-        "import": "/admin/sources/upload/add/",
         "tokens": "/admin/access/apitoken/",
         "token-add": "/admin/access/apitoken/add/",
+        "import": "/admin/sources/upload/add/",
         "log": "/admin/access/auditentry/",
         "recalls": "/admin/memories/recalllog/",
         "runs": "/admin/maintenance/run/",
@@ -65,21 +78,13 @@ def pages() -> dict[str, str]:
         "schedule": "/admin/maintenance/joblock/",
         "backups": "/admin/maintenance/joblock/backups/",
         "doctor": "/admin/maintenance/joblock/doctor/",
-        "app-search": "/app/?q=deploy+port",
-        "app-nothing": "/app/?q=who+likes+sailing",
-        "app-memory": f"/admin/memories/memory/{doubted.id}/change/",
-        "app-new": "/admin/memories/memory/add/",
-        "app-correct": f"/admin/memories/memory/{doubted.id}/edit/",
-        "app-flag": f"/admin/memories/memory/{memory.id}/dispute/",
-        "app-mine": "/admin/memories/memory/?mine=1",
-        "playground": "/admin/ask/?q=what+is+the+deploy+port&group=ledger",
-        "graph": "/admin/groups/ledger/map/",
-        "timeline": "/admin/groups/ledger/map/?view=time&words=deploy+port+ledger",
-        "explore-groups": "/admin/groups/",
-        "explore-group": "/admin/groups/ledger/",
-        "review": "/admin/review/",
-        "review-duplicate": "/admin/review/?kind=duplicate",
-        "entity": f"/admin/memories/memory/{thing.id}/change/" if thing else "/admin/",
+        "instance": "/admin/settings/instance/",
+        "member-home": "/admin/",
+        "member-memory": f"/admin/memories/memory/{doubted.id}/change/",
+        "member-correct": f"/admin/memories/memory/{doubted.id}/edit/",
+        "member-flag": f"/admin/memories/memory/{memory.id}/dispute/",
+        "member-mine": "/admin/memories/memory/?mine=1",
+        "member-settings": "/admin/settings/",
         "refused": "/admin/memories/memory/unknown/change/",
     }
 
@@ -103,7 +108,7 @@ AWAITED = {
     "review": ".review-effect .review-question",
     "palette": ".palette-option",
     "entity": ".graph-node",
-    "graph": ".graph-node",
+    "group-map": ".graph-node",
 }
 LONGEST_MS = 5000
 
@@ -154,7 +159,7 @@ def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
                 with page.expect_navigation():
                     page.locator("#login-form").evaluate("form => form.submit()")
             for name, address in (shown if who else {"login": "/login/"}).items():
-                if not who or name.startswith(OF_MEMBERS) == (who == "mia"):
+                if not who or name.startswith(_OF_MEMBERS) == (who == "mia"):
                     take(page, name, address, folder=folder, names=names)
             page.close()
         browser.close()

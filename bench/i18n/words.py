@@ -1,10 +1,13 @@
 """Stored words that pages show, beside the values of choices."""
 
+from dataclasses import fields as fields_of
+
 from django.apps import apps
 from django.contrib import admin
 from django.db.models import TextChoices
 
 from access import SCOPES
+from access.groups import GroupChange
 from guard.policy import HIDDEN_KINDS, INJECTION_KINDS, PERSONAL_KINDS, WORD_KINDS
 from loci_site.config import KEYS
 from loci_site.oauth.provider import OAUTH_SCOPES
@@ -37,7 +40,7 @@ MORE_WORDS = frozenset(
     |thread|beside|date|time|speaker|said|length|trust|elsewhere|identifier|importance|recency|metadata|anchor commit|with a password
     |by an invitation|through single sign-on|through the proxy|the text, also in other dress|exactly the text
     |Instructions of the group|Last checkpoint|Relations|Threads that match|Threads that match, and recent conversations
-    |Point in time|Repository|object|polarity|preference|judged|numbers|identifiers|units|signs|opposites|names|supersede
+    |Point in time|Repository|object|polarity|predicate|role|user|preference|judged|numbers|identifiers|units|signs|opposites|names|supersede
     |ok|stored|recalled|reinforced|fully decayed"""
     .replace("\n    ", "").split("|")
 )  # fmt: skip
@@ -54,6 +57,8 @@ def stored_words() -> set[str]:
     found |= {detail for _, detail in MODEL_STATES.values()}
     found |= {importer.description for importer in IMPORTERS}
     found |= {f"{kind.name} added" for kind in (*KINDS, LOG)}  # what an import of an export added
+    # What the log says that changed in a group.
+    found |= {field.name.replace("_", " ") for field in fields_of(GroupChange)}
     # What a memory is after a verb, such as "forgotten", and what the verbs do.
     found |= {text for verb in VERBS.values() if verb.button for text in (verb.button.past, verb.help)}
     return {text for text in found if text}
