@@ -263,6 +263,7 @@ class PersonAdmin(_InvitationPages, WordedForm, NamedList, UserAdmin, _Superuser
     change_password_form = AdminPasswordChangeForm
     change_form_template = "admin/auth/user/page.html"
     list_name = gettext_lazy("People")
+    add_label = gettext_lazy("Invite")
     field_words = FIELD_WORDS
     page_titles: ClassVar[Any] = {"change": gettext_lazy("Person")}
     list_display = ("username", "email", "standing", "reach", "last_login")
