@@ -235,7 +235,7 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class PersonAdmin(_InvitationPages, NamedList, UserAdmin):  # type: ignore[type-arg, misc]  # generic in the stubs alone
+class PersonAdmin(_InvitationPages, NamedList, UserAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """User accounts, for superusers. They are deactivated, which revokes their tokens, and never deleted.
 
     Rights in a group come from its member list, not from Django's permissions.
@@ -246,6 +246,7 @@ class PersonAdmin(_InvitationPages, NamedList, UserAdmin):  # type: ignore[type-
     change_form_template = "admin/auth/user/page.html"
     list_name = gettext_lazy("People")
     compressed_fields = False  # labels on top
+    add_label = gettext_lazy("Invite")
     list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_superuser")
     readonly_fields = ("last_login", "date_joined", "reach")

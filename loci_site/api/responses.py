@@ -161,7 +161,7 @@ def describe_validation(errors: list[dict[str, Any]]) -> LociError:
     same = [each for each in errors if len(each["loc"]) > 2 and each["loc"][:-1] == first["loc"][:-1]]
     if len(same) > 1 and len({_field_of(each) for each in same}) == 1:
         first = first | {"msg": " or ".join([first["msg"], *(_kind_in(each["msg"]) for each in same[1:])])}
-    message, hint = describe_value(first, field)
+    message, hint = _describe_value(first, field)
     others = sorted({_field_of(other) for other in errors[1:]} - {field, ""})
     if others:
         hint = f"{hint} Also wrong: {', '.join(others)}.".strip()
@@ -183,7 +183,7 @@ def _kind_in(message: str) -> str:
     return message.partition(" should be ")[2] or message
 
 
-def describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
+def _describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
     """Message and hint for one of pydantic's errors; its `fields` are the schemas of all values, by name."""
     context, fields = error.get("ctx", {}), error.get("fields", {})
     match error["type"]:

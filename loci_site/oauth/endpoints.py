@@ -89,7 +89,7 @@ def _throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) 
 
 
 _MAX_REDIRECTS = 10
-MAX_BODY = 16 * 1024  # bytes
+_MAX_BODY = 16 * 1024  # bytes
 # No user name, which could pass for the host, and no sign that ends a directive of a header.
 _PLAIN_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
@@ -130,8 +130,8 @@ class RegisteredView(DynamicClientRegistrationManagementView):  # type: ignore[m
 
 def _find_registration_error(body: bytes) -> str:
     """What Loci refuses in a registration beyond the toolkit's checks; empty if nothing."""
-    if len(body) > MAX_BODY:
-        return f"The body has more than {MAX_BODY} bytes."
+    if len(body) > _MAX_BODY:
+        return f"The body has more than {_MAX_BODY} bytes."
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):

@@ -58,6 +58,7 @@ class MemoryAdmin(BulkActionsMixin):
 
     list_name = gettext_lazy("Memories")
     add_label = gettext_lazy("New memory")
+    show_add_link = False  # the frame has the button
     list_before_template = "admin/memories/memory/list_tools.html"
     list_display = ("text", "standing_badges", "group", "author_label", "stored_at")
     list_display_links = ("text",)
@@ -147,6 +148,7 @@ class MemoryAdmin(BulkActionsMixin):
             "title": gettext("New memory"),
             "form": form,
             "asked": asked,
+            "may_import": not asked and "supersedes" not in initial,
             "back": self.url("changelist"),
         }
         return try_form(form, save) or self.render_form(request, form, context)

@@ -93,10 +93,10 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
         memories=totals["count"],
         live=live.count(),
         compacted=compacted,
-        by_type=count_by(live, "type"),
-        by_state=count_by(rows, "state"),
-        by_trust=count_by(live, "trust"),
-        by_scope=count_by(live, "scope"),
+        by_type=_count_by(live, "type"),
+        by_state=_count_by(rows, "state"),
+        by_trust=_count_by(live, "trust"),
+        by_scope=_count_by(live, "scope"),
         pinned=totals["pinned"],
         waiting=sum(cards.values()),
         disputed=live.filter(is_doubted()).count(),
@@ -116,7 +116,7 @@ def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = F
     )
 
 
-def count_by(rows: QuerySet[Memory], column: str) -> dict[str, int]:
+def _count_by(rows: QuerySet[Memory], column: str) -> dict[str, int]:
     """The number of rows by the column's value."""
     return dict(rows.values_list(column).annotate(count=Count("key")).order_by(column))
 

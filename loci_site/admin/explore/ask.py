@@ -35,6 +35,7 @@ from memories.recall.scoring import MODES, Trace
 from memories.store.withdrawn.left_out import find_left_out_at_home
 from memories.types import Type
 
+_NEWEST = 30  # memories of a page before anything is asked
 _MAX_DROPPED = 60  # candidates listed as left out
 _LEAST_BOOST, _BOOSTS_TOLD = 0.005, 3  # in words; the numbers have the others
 _BOOSTS = {
@@ -108,9 +109,8 @@ def ask(request: HttpRequest) -> HttpResponse:
             here = next((group for group in groups if group.slug == given["group"]), None)
             context["store_url"] = store_url(actor, given["q"], here) if here or not given["group"] else ""
         else:
-            page = list_memories(
-                actor, ListFilter(group=given["group"] or None), cursor=query_text(request, "cursor")
-            )
+            filters = ListFilter(group=given["group"] or None)
+            page = list_memories(actor, filters, cursor=query_text(request, "cursor"), limit=_NEWEST)
             context |= {
                 "page": page,
                 "more": url_with_query("", group=given["group"], cursor=page.next or ""),

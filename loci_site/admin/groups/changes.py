@@ -34,7 +34,7 @@ from memories.types import State, Trust
 from relations.models import Relation
 from relations.walk import Edge
 
-_PER_PAGE: Final = 80  # log rows; a correction has two
+_PER_PAGE: Final = 30  # log rows; a correction has two
 _RELATION = "relation:"  # before the id in the subject of a log row
 # What a change did, the most telling of its log rows first.
 _SAID: Final[dict[str, str]] = {

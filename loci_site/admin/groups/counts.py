@@ -16,10 +16,10 @@ _CACHED_S = 300  # a million takes a second or more
 _KEY = "loci-group-counts"
 _NEW_DAYS = 7
 
-Counts = defaultdict[int, Counter[str]]
+_Counts = defaultdict[int, Counter[str]]
 
 
-def count_by_group() -> Counts:
+def count_by_group() -> _Counts:
     """By group, its live memories by type, those of them that are candidates, and those that are NEW.
 
     A small store is counted now, a large one every five minutes.
@@ -29,9 +29,9 @@ def count_by_group() -> Counts:
     return cache.get_or_set(_KEY, _count, _CACHED_S) or _count()
 
 
-def _count() -> Counts:
+def _count() -> _Counts:
     """In two queries; what recall never returns is not counted as live."""
-    found = Counts(Counter)
+    found = _Counts(Counter)
     rows = Memory.objects.order_by().exclude(trust__in=[Trust.REJECTED, Trust.QUARANTINED])
     live = rows.filter(state=State.LIVE).values_list("group_id", "type", "trust")
     for group, type_, trust, amount in live.annotate(Count("pk")):

@@ -29,7 +29,7 @@ from memories.types import State, Trust, Type
 _SHOWN_TRUSTS = tuple(trust for trust in Trust.values if trust != Trust.QUARANTINED)
 _NEWEST = 10
 _PINNED = 20
-_EVENTS = 30
+_EVENTS = 20
 _RELATIONS = 120
 _ENTITIES = 12
 _TOPICS = 20

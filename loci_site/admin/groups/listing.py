@@ -69,11 +69,15 @@ def list_groups(request: HttpRequest) -> HttpResponse:
         return made
     groups, text = entered_groups(actor), query_text(request, "q", max_chars=100)
     archived = Group.objects.filter(archived=True)
+    cards = _cards(actor, [group for group in groups if _has_name(group, text)])
+    is_searched = len(groups) >= _SEARCHED_FROM
+    is_folded = is_searched and not text
     context = {
         "title": gettext("Groups"),
-        "cards": _cards(actor, [group for group in groups if _has_name(group, text)]),
+        "cards": [card for card in cards if card.holds or not is_folded],
+        "empty": [card for card in cards if is_folded and not card.holds],
         "q": text,
-        "is_searched": len(groups) >= _SEARCHED_FROM,
+        "is_searched": is_searched,
         "archived": archived if actor.all_groups else archived.filter(key__in=actor.roles),
         "may_make": actor.may(CREATE_GROUP),
         "form": form,
