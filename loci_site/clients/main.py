@@ -232,7 +232,13 @@ def show_status(ledger: Ledger) -> tuple[list[dict[str, Any]], str]:
 
 
 def show_captured(ledger: Ledger, options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """What hooks captured with the tokens here: rows, and the same as text; first the one that --undo names is forgotten."""
+    """What hooks captured with the tokens here: rows, and the same as text; first the one that --undo names is forgotten.
+
+    Raises:
+        InvalidInput: --dry-run with --undo.
+    """
+    if options["undo"] and options["dry_run"]:
+        raise InvalidInput("--dry-run is for connecting and --remove, not for --undo.", field="dry_run")
     found = [hook_settings(ledger, client) for client in CLIENTS if options["client"] in (None, client)]
     # A token shows all of its person's: one for each server is enough.
     tokens = {str(each["url"]): str(each["token"]) for each in found if each}

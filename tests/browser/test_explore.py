@@ -137,7 +137,7 @@ def test_two_entities_of_the_graph_are_merged(page_as: PageAs, site: Site, axe: 
     axe(page)
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("heading", name="This one remains")).to_be_visible()
-    page.get_by_role("button", name="Merge", exact=True).click()
+    page.get_by_role("button", name="Merge into another", exact=True).click()
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     page.goto("/admin/groups/ledger/map/?predicate=writes")
     expect(page.locator(".graph-node", has_text="Margarete")).to_have_count(1)

@@ -44,7 +44,7 @@ def labels(page: Page) -> int:
 def test_hundreds_of_nodes_are_shown_without_a_collision(page_as: PageAs, fits: Any) -> None:
     for looks, least in (({"dark": False}, 40), ({"dark": True, "phone": True}, 12)):
         page = page_as("alice", **looks)
-        page.goto("/admin/groups/ledger/map/?predicate=follows&limit=300")
+        page.goto("/admin/groups/ledger/map/?predicate=follows")
         expect(page.locator("#graph .graph-node")).to_have_count(NODES)
         far = labels(page)
         assert far >= least
@@ -63,7 +63,7 @@ def test_hundreds_of_nodes_are_shown_without_a_collision(page_as: PageAs, fits: 
 @pytest.mark.usefixtures("fleet")
 def test_a_node_is_dragged_chosen_and_its_memories_are_shown(page_as: PageAs) -> None:
     page = page_as("alice")
-    page.goto("/admin/groups/ledger/map/?predicate=follows&limit=300")
+    page.goto("/admin/groups/ledger/map/?predicate=follows")
     node = page.locator("#graph .graph-node.graph-is-entity", has_text="Vessel 000")
     disc = node.locator("circle")
     before = disc.bounding_box()

@@ -28,6 +28,7 @@ from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
 _MAX_RELATIONS = 60
+_MAX_OF_PREDICATE = 300  # relations: of one predicate, more of them can be told apart
 _OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
 _NODE_CHARS = 80
 _MAX_PREDICATES = 20
@@ -41,7 +42,8 @@ def graph_context(actor: Actor, group: Group, given: dict[str, str]) -> dict[str
     if given["of"]:
         start, statements = _around(actor, given)
     else:
-        statements = newest_statements(actor, group, given["predicate"], _MAX_RELATIONS)
+        most = _MAX_OF_PREDICATE if given["predicate"] else _MAX_RELATIONS
+        statements = newest_statements(actor, group, given["predicate"], most)
     data = graph_json(statements, start)
     if start is None and not given["predicate"]:
         _add_memories(data, actor, group, statements)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command, get_commands, load_command_class
+from django.core.management import CommandError, call_command, get_commands, load_command_class
 
 from access.models import Group
 from access.tokens import operator
@@ -71,7 +71,9 @@ def with_both(path: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 def test_each_command_with_both_options_is_tried_here() -> None:
     ours = [name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES]
     parsers = {n: load_command_class(str(get_commands()[n]), n).create_parser("manage.py", n) for n in ours}
-    assert {found for name in ours for found in with_both(name, parsers[name])} == UNDOS.keys()
+    assert {found for name in ours for found in with_both(name, parsers[name])} == {*UNDOS, "connect"}
+    with pytest.raises(CommandError, match="not for --undo"):
+        said("connect", "--undo", "01a2b3c4", "--dry-run")
 
 
 @pytest.mark.parametrize("command", UNDOS)
