@@ -15,12 +15,13 @@ from memories.lifecycle.target import SHOWN_WORDS, ChangeResult
 from memories.lifecycle.verbs import Face, offered_by
 from memories.management.field_options import field_options, read_fields
 from memories.management.output import FaceCommand, in_lines, printable, read_text, table_text
-from memories.management.verbs.reading import INSPECT, LIFT, RECALLS, TOMBSTONES
+from memories.management.verbs.reading import INSPECT, LIFT, LIST, RECALLS, TOMBSTONES
 from memories.management.verbs.sessions import CHECKPOINT, CONTEXT, RELATE
 from memories.queries.versions import find_memory
 
 EXAMPLES: Final = """\
 examples:
+  loci memory list --group ledger --words port             the newest first
   loci memory inspect 0c07398f                             text, versions, links, relations, history
   loci memory inspect 0c07398f --query "deploy port"       why recall finds it or not
   loci memory inspect 0c07398f --as-of 2026-03-01          the version that was true then; --known-at: that Loci knew
@@ -170,9 +171,12 @@ _OWN_OPTIONS: Final = {
 class Command(FaceCommand):
     """What is read about memories and done to them, for the operator."""
 
-    help = "Inspect, relate and change memories: forget, retract, merge, edit, purge and the other verbs."
+    help = (
+        "List, inspect, relate and change memories: forget, retract, merge, edit, purge and the other verbs."
+    )
     examples = EXAMPLES
     verbs = {
+        "list": LIST,
         "inspect": INSPECT,
         "context": CONTEXT,
         "checkpoint": CHECKPOINT,

@@ -1,4 +1,4 @@
-"""`loci memory inspect`, `recalls`, `tombstones` and `lift`: one memory, the recall log, and the texts that may not be stored again."""
+"""`loci memory list`, `inspect`, `recalls`, `tombstones` and `lift`: one memory, the recall log, and the texts that may not be stored again."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,8 +9,9 @@ from access.tokens import operator
 from access.visibility import Narrowing
 from memories.browse.history import further_facts
 from memories.browse.inspection import Inspection, inspect_memory
+from memories.browse.listing import ListFilter, list_memories
 from memories.browse.recalls import LoggedRecall, LoggedRecallOut, find_recall, list_recalls, with_hits
-from memories.browse.serializers import InspectionOut
+from memories.browse.serializers import InspectionOut, MemoryOut
 from memories.language.cleaning import format_count
 from memories.lifecycle.purge.lift_tombstone import (
     VERB_OF,
@@ -27,6 +28,22 @@ from memories.models.short_id import short_id
 from memories.queries.as_of import known_span, true_span
 from memories.queries.labels import label_of
 from memories.queries.pages import MAX_LIMIT
+
+
+def list_newest(options: dict[str, Any]) -> CommandAnswer:
+    """Live memories, the newest first."""
+    wanted = ListFilter(group=options["group"], words=options["words"])
+    page = list_memories(operator(), wanted, cursor=options["cursor"], limit=options["limit"])
+    lines = [
+        line
+        for row in page.rows
+        for line in (
+            *wrap_text(row.content, width=terminal_columns()),
+            "    " + " · ".join(filter(None, (short_id(row.id), row.group.slug, row.type, f"{row.created_at:%Y-%m-%d %H:%M}", label_of(row)))),
+        )
+    ] or ["No memories."]  # fmt: skip
+    more = f"More: --cursor {page.next}" if page.next else ""
+    return CommandAnswer(MemoryOut.page(page, is_person=True), in_lines(*lines, more))
 
 
 def inspect(options: dict[str, Any]) -> CommandAnswer:
@@ -197,6 +214,16 @@ def _tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:
     ]  # fmt: skip
 
 
+LIST: Final = CommandVerb(
+    list_newest,
+    "list live memories, newest first",
+    (
+        GROUP.but(help="default: all groups"),
+        option("--words", default="", metavar="TEXT", help="part of the text"),
+        CURSOR,
+        LIMIT.but(default=DEFAULT_LIMIT),
+    ),
+)
 TOMBSTONES: Final = CommandVerb(
     tombstones,
     "list the tombstones in force, newest first",

@@ -167,6 +167,19 @@ def test_explain_shows_steps_and_numbers(run: Run) -> None:
     assert "Scores" in said
 
 
+def test_list_shows_the_newest_first_and_goes_on(run: Run) -> None:
+    ids = [json.loads(run("remember", f"Shed {n} is locked.", "--group", "ledger", "--json").out)["id"] for n in range(3)]  # fmt: skip
+    first = json.loads(
+        run("memory", "list", "--group", "ledger", "--words", "shed", "--limit", "2", "--json").out
+    )
+    assert [item["id"] for item in first["items"]] == ids[:0:-1]
+    rest = run("memory", "list", "--group", "ledger", "--words", "shed", "--cursor", first["next"]).out
+    assert "Shed 0 is locked." in rest
+    assert ids[0][-8:] in rest
+    assert "Shed 1" not in rest
+    assert run("memory", "list", "--group", "ledger", "--words", "elephant").out.strip() == "No memories."
+
+
 def test_inspect_shows_a_memory_from_all_sides(run: Run) -> None:
     id_ = remember(run, "The deploy port is 8081.", "--tag", "ops")
     said = run("memory", "inspect", id_, "--query", "deploy port").out
