@@ -30,7 +30,7 @@ from memories.queries.labels import label_of
 from memories.queries.pages import MAX_LIMIT
 
 
-def list_newest(options: dict[str, Any]) -> CommandAnswer:
+def _list_newest(options: dict[str, Any]) -> CommandAnswer:
     """Live memories, the newest first."""
     wanted = ListFilter(group=options["group"], words=options["words"])
     page = list_memories(operator(), wanted, cursor=options["cursor"], limit=options["limit"])
@@ -215,7 +215,7 @@ def _tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:
 
 
 LIST: Final = CommandVerb(
-    list_newest,
+    _list_newest,
     "list live memories, newest first",
     (
         GROUP.but(help="default: all groups"),
