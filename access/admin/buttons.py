@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.admin.confirm import show_refusal
 from access.admin.page import LociAdmin
 from access.errors import LociError, NotFound
 
@@ -52,9 +53,7 @@ class ButtonAdmin(LociAdmin):
             button.carry_out(actor, thing)
             messages.success(request, gettext(button.done).format(getattr(thing, "name", thing)))
         except LociError as refusal:
-            if refusal.status in (403, 404):
-                raise
-            messages.error(request, str(refusal))
+            return show_refusal(request, refusal, self.url("changelist"))
         return HttpResponseRedirect(self.url("changelist"))
 
     def find(self, actor: Actor, name: str) -> Any:

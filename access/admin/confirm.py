@@ -62,6 +62,14 @@ class _PurgeForm(ReasonForm):
     )
 
 
+def show_refusal(request: HttpRequest, refusal: LociError, back: str) -> HttpResponse:
+    """The page `back` with the refusal as a message; raises it if it is about rights or about what is not there."""
+    if refusal.status in (403, 404):
+        raise refusal
+    messages.error(request, str(refusal))
+    return HttpResponseRedirect(back)
+
+
 def confirm(
     admin: LociAdmin, request: HttpRequest, question: Confirmation, act: Callable[..., str]
 ) -> HttpResponse:
@@ -80,8 +88,5 @@ def confirm(
     try:
         messages.success(request, act(**form.cleaned_data))
     except LociError as refusal:
-        if refusal.status in (403, 404):
-            raise
-        messages.error(request, str(refusal))
-        return HttpResponseRedirect(question.back)
+        return show_refusal(request, refusal, question.back)
     return HttpResponseRedirect(question.onward or question.back)

@@ -132,7 +132,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(CommandParser):
-    """Says what is wrong, and what the argument means, without a list of all options; Django's stand in its help's last line."""
+    """Errors say what is wrong and what the argument means, without a list of all options; the help ends with Django's options."""
 
     def format_help(self) -> str:
         common = sorted(_DJANGO_OPTIONS & {*self._option_string_actions})

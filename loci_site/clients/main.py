@@ -181,7 +181,7 @@ def _explain(wish: Wish, spec: ClientSpec, told: dict[str, Any]) -> list[str]:
             "Captured: what you ask to be remembered, rules, decisions, and commits; each waits for a person.",
             f"To see it: {wish.url}/admin/memories/memory/?mine=1, or --captured; --undo ID forgets one.",
             f"To stop it: #skip in a prompt, a file .loci-ignore in a folder, LOCI_HOOKS=off; or {wish.client} --remove.",
-            "These options follow 'loci connect', or stand in place of client and code in the line that you pasted.",
+            "Put these options after 'loci connect', or replace the client and the code of the pasted line with them.",
         ]
     return [*lines, f"Restart {spec.title}: it reads its files when it starts."]
 

@@ -50,5 +50,5 @@ describe_fetch = _FETCH.describe
 
 
 def fetch_when_missing() -> None:
-    """Let this process fetch the model once a question needs it and there is none; `embedding.hub` = false forbids it."""
+    """Let this process fetch a missing model at the first question that needs it, unless `embedding.hub` is false."""
     _FETCH.is_wanted = True

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils import timezone
@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column, field_column, in_words, shorten
-from access.admin.confirm import Confirmation, confirm
+from access.admin.confirm import Confirmation, confirm, show_refusal
 from access.admin.form_errors import try_form
 from access.audit import collecting_rows
 from access.errors import LociError, NotPermitted
@@ -219,10 +219,7 @@ class MemoryAdmin(BulkActionsMixin):
         try:
             would = chosen.apply(actor, memory.id, dry_run=True)
         except LociError as refusal:
-            if refusal.status in (403, 404):
-                raise
-            messages.error(request, str(refusal))
-            return HttpResponseRedirect(back)
+            return show_refusal(request, refusal, back)
 
         def carry_out(reason: str, quotes: bool = False) -> str:
             with collecting_rows() as work:

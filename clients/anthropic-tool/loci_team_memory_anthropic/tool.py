@@ -192,7 +192,7 @@ class LociMemoryTool(BetaAbstractMemoryTool):
 
 
 class _Written:
-    """The text that was written, what is said if it waits, and what the guard found."""
+    """The written text, with a note if it waits for a curator and what the guard found."""
 
     def __init__(self, text: str, queued: str, found: str) -> None:
         self.text, self.queued, self.found = text, queued, found

@@ -146,7 +146,7 @@ class LociStore(BaseStore):
                     yield (row, address), hit.score
 
     def _refresh(self, row: _Row) -> None:
-        """Let an item live on from now; not again within a tenth of its time, so that reads seldom write."""
+        """Renew an item's TTL, at most once per tenth of it, so that reads seldom write."""
         memory, address = row
         ttl = address.get("ttl")
         if ttl is None or memory.expires_at is None:

@@ -7,7 +7,7 @@ const form = document.getElementById("ask"), field = document.getElementById("q"
 const list = box.querySelector("div"), note = box.querySelector("[role=status]"), asked = field.value;
 let timers = [], latest = 0;
 
-// Matches by meaning come while somebody walks through those by words, who must not be thrown back to the page.
+// Matches by meaning arrive later than those by words: the focus stays on the match that a reader has reached.
 function show(items, text) {
   const held = list.contains(document.activeElement) ? document.activeElement.href : "";
   list.replaceChildren(...items.map(line));
